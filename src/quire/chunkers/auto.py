@@ -1,0 +1,159 @@
+"""Each section a chunk, and long ones cut where their meaning does: the default.
+
+Chunks join to the text. A heading with no text of its own goes with the section that follows.
+Text is packed to half of `max_tokens`: between blocks, then list items, table rows and sentences,
+then words. A code block or table row is parted only if it alone exceeds `max_tokens`, which no
+chunk does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from quire import markdown, sentences
+from quire.chunkers.base import Cut, pack
+from quire.config import AutoSettings
+from quire.markdown import Block
+from quire.tokens import Counter
+from quire.tree import Tree, has_text
+
+
+def split(tree: Tree, settings: AutoSettings, counter: Counter) -> Iterator[Cut]:
+    """Cuts in document order."""
+    text, size = tree.document.text, len(tree.document.text)
+    spoken = [s for s in tree.sections if has_text(text, s.body_start, s.body_end)]
+    if not spoken and has_text(text, 0, size):  # nothing but headings
+        spoken = [tree.root]
+    cutter, start = _Cutter(tree, settings.max_tokens, counter), 0
+    for number, section in enumerate(spoken, 1):
+        end = section.own_end if number < len(spoken) else size
+        if counter.reach(text, start, end, cutter.target) == end:
+            yield Cut(start, end, section)
+        else:
+            for a, b in pairwise((start, *cutter.pieces(start, end))):
+                yield Cut(a, b, section, cutter.context(a))
+        start = end
+
+
+class _Cutter:
+    """Cuts one span after another, in document order."""
+
+    def __init__(self, tree: Tree, limit: int, counter: Counter) -> None:
+        self.tree, self.counter = tree, counter
+        self.limit, self.target = limit, limit // 2
+        self.little = self.target // 4  # too short a rest for a chunk of its own
+        self.text, self.markup = tree.document.text, tree.document.markup
+        self.opaque = {start for start, _ in tree.opaque}
+        self.tables: list[tuple[int, int, str]] = []  # those cut so far: rows' span, header
+
+    def context(self, start: int) -> str:
+        """The header of the table that `start` is in the middle of."""
+        for first, end, header in reversed(self.tables):
+            if first < start < end:
+                return header
+            if end <= start:
+                break
+        return ""
+
+    def pieces(self, start: int, end: int) -> list[int]:
+        """Ends of the pieces of a span over the target."""
+        ends: list[int] = []
+        first = start
+        for piece in self._packed(first, end, self.tree.breaks(first, end)):
+            if self._fits(first, piece, self.target):
+                ends.append(piece)
+            else:
+                ends += self._packed_inside(first, piece)
+            first = piece
+        return self._joined(start, ends)
+
+    def _packed(self, start: int, end: int, places: list[int]) -> Iterator[int]:
+        """Ends of pieces as long as the target allows."""
+        reach, text, target = self.counter.reach, self.text, self.target
+        return pack(start, end, places, lambda at: reach(text, at, end, target))
+
+    def _packed_inside(self, start: int, end: int) -> Iterator[int]:
+        """Ends of the pieces of one block over the target."""
+        for piece in self._packed(start, end, list(self._inside(start, end))):
+            yield from self._words(start, piece)
+            start = piece
+
+    def _joined(self, start: int, ends: list[int]) -> list[int]:
+        """The ends, less those before or after which there is too little for a chunk of its own."""
+        first, last, kept = start, start, []
+        for end in ends:
+            little = self._fits(last, end, self.little) or self._fits(first, last, self.little)
+            if kept and little and self._fits(first, end, self.target + self.little):
+                kept[-1] = end
+            else:
+                first = last
+                kept.append(end)
+            last = end
+        return kept
+
+    def _fits(self, start: int, end: int, budget: int) -> bool:
+        return self.counter.count(self.text, start, end) <= budget
+
+    def _inside(self, start: int, end: int) -> Iterator[int]:
+        """Where one block, or a run of them with no blank line between, can be cut."""
+        if start in self.opaque:
+            if not self._fits(start, end, self.limit):
+                yield from self._lines(start, end)
+        elif self.tree.document.format == "text":
+            yield from self._sentences(start, end)
+        elif rows := markdown.table_rows(self.markup, start, end):
+            self.tables.append((rows[0], end, self.text[start : rows[0]]))
+            yield from rows
+        else:
+            for item in (*markdown.items(self.markup, start, end), end):
+                if not self._fits(start, item, self.target):
+                    yield from self._blocks(markdown.blocks(self.markup[start:item]), start, item)
+                if item < end:
+                    yield item
+                start = item
+
+    def _blocks(self, blocks: tuple[Block, ...], shift: int, end: int) -> Iterator[int]:
+        """Where blocks begin, and places inside those that are over the target."""
+        if not blocks:  # nothing but definitions of links
+            yield from self._lines(shift, end)
+            return
+        starts = [self._line(block.start + shift, shift) for block in blocks]
+        for block, start, after in zip(blocks, starts, [*starts[1:], end], strict=True):
+            if start > shift:
+                yield start
+            if not self._fits(start, after, self.target):
+                yield from self._block(block, shift, start, after)
+
+    def _line(self, at: int, low: int) -> int:
+        return max(low, self.markup.rfind("\n", 0, at) + 1)
+
+    def _block(self, block: Block, shift: int, start: int, end: int) -> Iterator[int]:
+        if block.kind == "table":
+            self._note_table(block, shift, end)
+        if block.kind in ("list", "item", "quote", "table") and block.children:
+            yield from (p for p in self._blocks(block.children, shift, end) if p > start)
+        elif block.kind in ("paragraph", "heading", "item", "quote"):
+            yield from self._sentences(start, end)
+        elif not self._fits(start, end, self.limit):
+            yield from self._lines(start, end)
+
+    def _note_table(self, table: Block, shift: int, end: int) -> None:
+        if len(table.children) > 1:
+            start, first = table.start + shift, table.children[1].start + shift
+            self.tables.append((first, end, self.text[start:first]))
+
+    def _sentences(self, start: int, end: int) -> Iterator[int]:
+        yield from (place for place in sentences.ends(self.markup, start, end) if place < end)
+
+    def _lines(self, start: int, end: int) -> Iterator[int]:
+        while 0 < (start := self.markup.find("\n", start, end) + 1) < end:
+            yield start
+
+    def _words(self, start: int, end: int) -> Iterator[int]:
+        """Ends of pieces of a span that keep to the limit."""
+        while not self._fits(start, end, self.limit):
+            reach = self.counter.reach(self.text, start, end, self.target)
+            start = sentences.word_edge(self.text, start, reach)
+            yield start
+        yield end

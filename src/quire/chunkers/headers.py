@@ -1,0 +1,60 @@
+"""Long documents at their H2 and H3 headings; short ones whole (header chunks).
+
+A section that is over the limit is cut between paragraphs; a code block never is.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from quire.chunkers.base import Cut, pack
+from quire.config import HeadersSettings
+from quire.tokens import Counter
+from quire.tree import Section, Tree
+
+_LINE_END = re.compile("\n")
+
+def split(tree: Tree, settings: HeadersSettings, counter: Counter) -> Iterator[Cut]:
+    """Chunks of whole lines, each filed under its H2 or H3, or the H1 before them."""
+    openers = _openers(tree, settings.threshold_lines)
+    ends = [start for start, _, _ in openers[1:]] + [len(tree.document.text)]
+    for (start, section, heading_end), end in zip(openers, ends, strict=True):
+        if section is None or not _says_anything(tree, start, section, heading_end, end):
+            continue
+        for piece in _paragraphs(tree, start, end, settings.max_lines):
+            yield Cut(start, piece, section)
+            start = piece
+
+
+def _openers(tree: Tree, threshold: int) -> list[tuple[int, Section | None, int]]:
+    """Where chunks begin: start, section (None for a heading with nothing under it), end of the heading."""
+    headings = tree.headings
+    whole: list[tuple[int, Section | None, int]] = [(0, tree.root, 0)]
+    if tree.document.lines <= threshold or not any(h.level in (2, 3) for h in headings):
+        return whole
+    kept = {section.heading: section for section in tree.sections}
+    openers = [(h.start, kept.get(i), h.end) for i, h in enumerate(headings) if h.level <= 3]
+    if headings[0].level == 1:  # what stands before the first H1 goes with it
+        return [(0, kept.get(0, tree.root), headings[0].end), *openers[1:]]
+    return whole + openers
+
+
+def _says_anything(tree: Tree, start: int, section: Section, heading_end: int, end: int) -> bool:
+    before = tree.has_text(start, section.start)
+    return before or tree.has_text(heading_end, end)
+
+
+def _paragraphs(tree: Tree, start: int, end: int, max_lines: int) -> Iterator[int]:
+    """Ends of pieces of at most so many lines, as far as paragraphs allow."""
+    markup = tree.document.markup
+    if markup.count("\n", start, end) <= max_lines:
+        return iter((end,))
+    lines = [found.end() for found in _LINE_END.finditer(markup, start, end)]
+
+    def reach(at: int) -> int:
+        last = bisect_right(lines, at) + max_lines - 1
+        return lines[last] if last < len(lines) else end
+
+    return pack(start, end, tree.breaks(start, end), reach)

@@ -1,0 +1,106 @@
+"""Overlapping runs of sentences, whatever the headings (brain and documents).
+
+Chunks cover the text and keep to the budget, overlap included; with no overlap they join to the
+text. A sentence over the budget is cut at a word, or stands alone if `oversize` is "keep".
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from quire import sentences
+from quire.chunkers.base import Cut
+from quire.config import WindowsSettings
+from quire.tokens import Counter
+from quire.tree import Tree
+
+
+def split(tree: Tree, settings: WindowsSettings, counter: Counter) -> Iterator[Cut]:
+    """Windows in order of their starts, each filed under the section it starts in."""
+    if tree.has_text(0, len(tree.document.text)):
+        for start, end in _Windows(tree, settings, counter).spans():
+            yield Cut(start, end, tree.at(start))
+
+
+class _Windows:
+    def __init__(self, tree: Tree, settings: WindowsSettings, counter: Counter) -> None:
+        self.text, self.size = tree.document.text, len(tree.document.text)
+        self.markup = tree.document.markup
+        self.budget, self.least = settings.max_tokens, settings.min_chars
+        self.overlap = int(settings.overlap * settings.max_tokens)
+        self.keep = settings.oversize == "keep"
+        self.counter = counter
+        self.ends: list[int] = []  # of sentences
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        start = covered = 0
+        if self._reach(0) < self.size:
+            self.ends = sentences.in_paragraphs(self.markup)
+        while self._reach(start) < self.size and covered < self.size:
+            start, covered = self._window(start, covered)
+            yield start, covered
+            start = self._seed(start, covered)
+        if covered < self.size:
+            yield start, self.size
+
+    def _window(self, start: int, covered: int) -> tuple[int, int]:
+        """The window that begins with what it shares with the last one, `[start, covered)`."""
+        above = max(covered, start + self.least - 1)  # its end lies beyond this
+        limit = min(max(above + 1, self._reach(start)), self.size - self.least)
+        if limit <= above:  # too little would be left for a window of its own
+            return start, self.size
+        index = bisect_right(self.ends, limit)
+        while index and (end := self.ends[index - 1]) > above:
+            if self._fits(start, end):
+                return start, end
+            index -= 1
+        return self._long_sentence(start, covered, above, limit)
+
+    def _long_sentence(self, start: int, covered: int, above: int, limit: int) -> tuple[int, int]:
+        """The window where not even the next sentence fits."""
+        end = self.ends[bisect_right(self.ends, covered)]
+        if self._fits(covered, end):
+            less = self._word_after(start, self._furthest(start, end, self.budget), covered)
+            shared = self._count(less, covered)
+            if shared >= max(1, self.overlap // 4) and end - less >= self.least:
+                return less, end
+        elif self.keep:
+            return covered, end
+        end = sentences.word_edge(self.text, covered, limit)
+        while end > covered + 1 and not self._fits(start, end):
+            end = sentences.character_edge(self.text, covered, end - 1)
+        return start, end if end > above else sentences.next_character(self.text, covered, limit)
+
+    def _seed(self, start: int, covered: int) -> int:
+        """Where the next window begins: at a sentence if one fits the overlap, else at a word."""
+        if not self.overlap:
+            return covered
+        first = self._furthest(start + 1, covered, self.overlap)
+        index = bisect_left(self.ends, first)
+        sentence = self.ends[index] if index < len(self.ends) else covered
+        seed = sentence if sentence < covered else self._word_after(start, first, covered)
+        return covered if self._reach(seed) <= covered else seed
+
+    def _word_after(self, start: int, first: int, end: int) -> int:
+        """The first beginning of a word in `[first, end)`, else of a character near."""
+        for at in range(first, end):
+            if self.text[at - 1].isspace() and not self.text[at].isspace():
+                return at
+        return sentences.character_edge(self.text, start, first)
+
+    def _furthest(self, low: int, end: int, budget: int) -> int:
+        """The first place from `low` on from which a budget reaches to `end`."""
+        places = range(low, end)
+        return low + bisect_left(places, True, key=lambda at: self._count(at, end) <= budget)
+
+    def _reach(self, start: int) -> int:
+        """How far a window from `start` may go. A minimum beyond the budget wins over it."""
+        least = min(self.size, start + self.least)
+        return max(least, self.counter.reach(self.text, start, self.size, self.budget))
+
+    def _count(self, start: int, end: int) -> int:
+        return self.counter.count(self.text, start, end)
+
+    def _fits(self, start: int, end: int) -> bool:
+        return self._count(start, end) <= self.budget or end - start <= self.least

@@ -1,0 +1,236 @@
+"""Every default, once: a frozen dataclass per stage. Values are checked where they enter.
+
+Stages receive their settings and never look for them. A surface that wants the user's own asks
+`load()`, which reads the nearest quire.toml upward from a folder, then QUIRE_* variables.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from quire.errors import SettingError, nearest
+
+FILE = "quire.toml"
+PREFIX = "QUIRE_"
+S = TypeVar("S")
+
+
+def _within(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise SettingError(name, f"{value:,} is outside {low:,} to {high:,}")
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise SettingError(name, f"there is no {value!r}. {nearest(value, known)}")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSettings:
+    """How a source is read."""
+
+    max_bytes: int = 64_000_000  # a larger source is refused
+    max_front_matter: int = 65_536  # characters; front matter that does not close by then is text
+
+    def __post_init__(self) -> None:
+        _within("max_bytes", self.max_bytes, 1, 2**40)
+        _within("max_front_matter", self.max_front_matter, 0, 2**24)
+
+    def over_cap(self, size: int) -> str:
+        """What to say of a source that is too large."""
+        return (
+            f"{size:,} bytes is over max_bytes = {self.max_bytes:,}. "
+            "Raise [document] max_bytes in quire.toml, or split it."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSettings:
+    """How headings are named."""
+
+    slug_style: str = "ascii"  # "github" keeps letters of every script
+
+    def __post_init__(self) -> None:
+        _one_of("slug_style", self.slug_style, ("ascii", "github"))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSettings:
+    """How tokens are counted."""
+
+    counter: str = "chars"  # "words" counts words, "bpe" is exact for cl100k models
+
+    def __post_init__(self) -> None:
+        _one_of("counter", self.counter, ("chars", "words", "bpe"))
+
+
+@dataclass(frozen=True, slots=True)
+class NodesSettings:
+    """One chunk for each section's own text, never split: there is nothing to set."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutoSettings:
+    """Sections, cut where they are long. Provisional until search can judge it."""
+
+    max_tokens: int = 800  # no chunk is larger; text is packed to half of it
+
+    def __post_init__(self) -> None:
+        _within("max_tokens", self.max_tokens, 8, 1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionsSettings:
+    """Whole subtrees up to a size."""
+
+    max_tokens: int = 8000
+
+    def __post_init__(self) -> None:
+        _within("max_tokens", self.max_tokens, 1, 100_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsSettings:
+    """Overlapping runs of sentences."""
+
+    max_tokens: int = 768  # overlap included
+    overlap: float = 0.10  # the share of max_tokens that neighbours have in common
+    min_chars: int = 100  # a shorter tail joins its neighbour
+    oversize: str = "split"  # "keep" lets a sentence over max_tokens stand alone
+
+    def __post_init__(self) -> None:
+        _within("max_tokens", self.max_tokens, 1, 100_000_000)
+        _within("overlap", self.overlap, 0, 0.9)
+        _within("min_chars", self.min_chars, 0, 1_000_000)
+        _one_of("oversize", self.oversize, ("split", "keep"))
+
+
+@dataclass(frozen=True, slots=True)
+class HeadersSettings:
+    """H2 and H3 sections of long documents."""
+
+    threshold_lines: int = 500  # a document of so many lines or fewer is one chunk
+    max_lines: int = 1000  # a longer section is cut between paragraphs
+
+    def __post_init__(self) -> None:
+        _within("threshold_lines", self.threshold_lines, 0, 100_000_000)
+        _within("max_lines", self.max_lines, 1, 100_000_000)
+
+
+STRATEGIES = ("auto", "nodes", "sections", "windows", "memory", "headers")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSettings:
+    """The strategy used unless another is named, and the settings of each."""
+
+    strategy: str = "auto"
+    auto: AutoSettings = field(default_factory=AutoSettings)
+    nodes: NodesSettings = field(default_factory=NodesSettings)
+    sections: SectionsSettings = field(default_factory=SectionsSettings)
+    windows: WindowsSettings = field(default_factory=WindowsSettings)
+    memory: WindowsSettings = field(default_factory=lambda: WindowsSettings(800, 0.15, 0))
+    headers: HeadersSettings = field(default_factory=HeadersSettings)
+
+    def __post_init__(self) -> None:
+        self.named(self.strategy)
+
+    def named(self, strategy: str) -> Any:
+        """The settings of one strategy."""
+        _one_of("strategy", strategy, STRATEGIES)
+        return getattr(self, strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings of one library or one command."""
+
+    document: DocumentSettings = field(default_factory=DocumentSettings)
+    tree: TreeSettings = field(default_factory=TreeSettings)
+    tokens: TokenSettings = field(default_factory=TokenSettings)
+    chunk: ChunkSettings = field(default_factory=ChunkSettings)
+
+
+DEFAULT = Config()
+
+
+def override(settings: S, changes: Mapping[str, Any], where: str = "") -> S:
+    """Settings with some values changed; a nested mapping changes a nested dataclass."""
+    if not changes:
+        return settings
+    known = {f.name: getattr(settings, f.name) for f in fields(settings)}  # type: ignore[arg-type]
+    new: dict[str, Any] = {}
+    for key, value in changes.items():
+        name = f"{where}{key}"
+        if key not in known:
+            raise SettingError(name, f"there is no such setting. {nearest(key, known)}")
+        new[key] = _fit(name, known[key], value)
+    return replace(settings, **new)  # type: ignore[type-var]
+
+
+def _fit(name: str, default: Any, value: Any) -> Any:
+    """A value of the default's type."""
+    if hasattr(default, "__dataclass_fields__"):
+        if not isinstance(value, Mapping):
+            raise SettingError(name, f"is a table, not {value!r}")
+        return override(default, value, f"{name}.")
+    wanted = type(default)
+    try:
+        if isinstance(value, bool) or (wanted is int and isinstance(value, float)):
+            raise ValueError
+        return wanted(value)
+    except (TypeError, ValueError):
+        raise SettingError(name, f"wants {_A[wanted]}, not {value!r}") from None
+
+
+_A = {int: "a whole number", float: "a number", str: "a word"}
+
+
+def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """The user's settings: defaults, then the nearest quire.toml upward, then QUIRE_* variables."""
+    config = DEFAULT
+    if path := _find(folder or Path.cwd()):
+        config = _read(path, config)
+    for name, value in sorted((os.environ if environ is None else environ).items()):
+        keys = _variable(name, config)
+        if keys:
+            change: Any = value
+            for key in reversed(keys):
+                change = {key: change}
+            config = override(config, change)
+    return config
+
+
+def _find(folder: Path) -> Path | None:
+    for place in (folder, *folder.absolute().parents):
+        if (place / FILE).is_file():
+            return place / FILE
+    return None
+
+
+def _read(path: Path, config: Config) -> Config:
+    import tomllib
+
+    try:
+        return override(config, tomllib.loads(path.read_text("utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise SettingError(str(path), f"is not TOML: {problem}") from None
+
+
+def _variable(name: str, settings: Any) -> list[str]:
+    """`QUIRE_CHUNK_AUTO_MAX_TOKENS` as ["chunk", "auto", "max_tokens"]; [] for a name that is no setting's."""
+    if not name.startswith(PREFIX):
+        return []
+    rest, keys = name.removeprefix(PREFIX).lower(), []
+    while hasattr(settings, "__dataclass_fields__"):
+        found = [f.name for f in fields(settings) if rest == f.name or rest.startswith(f"{f.name}_")]
+        if not found:
+            return []
+        keys.append(max(found, key=len))
+        settings = getattr(settings, keys[-1])
+        rest = rest.removeprefix(keys[-1]).removeprefix("_")
+    return [] if rest else keys

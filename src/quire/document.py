@@ -1,0 +1,309 @@
+"""Bytes to a Document: the exact source, its text, and the way between their offsets.
+
+Always: `text` has one character for each character of the source, so a span of characters is
+a span of bytes; `source[a:b]` is what those characters were read from. A byte order mark is
+the first character of `text` and front matter is its beginning, but neither is markdown:
+markdown starts at `content_start`. Bytes that are no text in the source's encoding stand as
+U+FFFD, one for each byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from quire.config import DEFAULT, DocumentSettings
+from quire.errors import NotText, SettingError, TooLarge
+
+BOM = "\ufeff"
+FORMATS = ("markdown", "text")
+_MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx")
+_ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
+_CLOSING = {
+    "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)"),
+    "+++": re.compile(r"\n\+\+\+[ \t]*(?:\n|\Z)"),
+}
+# A thematic break also opens with ---; what follows it is prose, not `key:`.
+_FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[\w\"'$@.][^\n:]{0,200}:(?=[ \t\n])|---|\.\.\.)")
+
+
+@dataclass(frozen=True)
+class Document:
+    """One source. Make it with `from_bytes` or `from_text`."""
+
+    text: str
+    path: str = ""
+    collection: str = "local"
+    format: str = "markdown"
+    encoding: str = "utf-8"
+    given_title: str | None = None
+    settings: DocumentSettings = field(default=DEFAULT.document, repr=False)
+    _raw: str | None = field(default=None, repr=False)  # text with its invalid bytes as surrogates
+    _source: bytes | None = field(default=None, repr=False)
+    # The text as markdown reads it: the same offsets, every line ended by a line feed.
+    markup: str = field(init=False, repr=False)
+    content_start: int = field(init=False, repr=False)  # after a byte order mark and front matter
+
+    @classmethod
+    def from_bytes(
+        cls,
+        source: bytes,
+        path: str = "",
+        *,
+        collection: str = "local",
+        format: str | None = None,
+        title: str | None = None,
+        settings: DocumentSettings = DEFAULT.document,
+    ) -> Document:
+        """Decode a source. Raises TooLarge over `max_bytes`, NotText for binary data."""
+        if len(source) > settings.max_bytes:
+            raise TooLarge(path or "content", settings.over_cap(len(source)))
+        encoding = _encoding(source)
+        raw = _decode(source, encoding)
+        text = _whole_characters(raw)
+        if "\0" in text:
+            raise NotText(path or "content", "holds NUL bytes, so it is not a text file")
+        return cls(
+            text,
+            path,
+            collection,
+            format_of(path) if format is None else _known_format(format),
+            encoding,
+            title,
+            settings,
+            None if text is raw else raw,
+            source,
+        )
+
+    @classmethod
+    def from_text(
+        cls,
+        text: str,
+        path: str = "",
+        *,
+        collection: str = "local",
+        format: str | None = None,
+        title: str | None = None,
+        settings: DocumentSettings = DEFAULT.document,
+    ) -> Document:
+        """Take text as it is; halves of surrogate pairs, which no file can hold, become U+FFFD."""
+        text = _whole_characters(text)
+        format = format_of(path) if format is None else _known_format(format)
+        return cls(text, path, collection, format, "utf-8", title, settings)
+
+    @cached_property
+    def source(self) -> bytes:
+        """The exact bytes."""
+        return self.text.encode() if self._source is None else self._source
+
+    @property
+    def address(self) -> str:
+        """`collection:path`, which names the document everywhere."""
+        return f"{self.collection}:{self.path}"
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of the source, in hex."""
+        import hashlib
+
+        return hashlib.sha256(self.source).hexdigest()
+
+    def __post_init__(self) -> None:
+        # Every reader needs these, so they are worked out at once.
+        markup = self.text
+        if "\r" in markup:  # a space before the end of a line means nothing to a block
+            markup = markup.replace("\r\n", " \n").replace("\r", "\n")
+        object.__setattr__(self, "markup", markup)
+        start = 1 if markup.startswith(BOM) else 0
+        if self.format == "markdown" and markup.startswith(("---", "+++"), start):
+            start = _front_matter_end(markup, start, self.settings.max_front_matter)
+        object.__setattr__(self, "content_start", start)
+
+    @property
+    def front_matter(self) -> str:
+        """Front matter with its fences, "" where there is none."""
+        return self.text[: self.content_start].removeprefix(BOM)
+
+    @cached_property
+    def _metadata(self) -> tuple[Mapping[str, Any], str | None]:
+        if not self.front_matter:
+            return {}, None
+        lines = self.markup[: self.content_start].removeprefix(BOM).rstrip().split("\n")
+        block = "\n".join(lines[1:-1])
+        return _read_toml(block) if lines[0].startswith("+++") else _read_yaml(block)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What front matter says; empty where there is none or it cannot be read."""
+        return self._metadata[0]
+
+    @cached_property
+    def title(self) -> str | None:
+        """The title given, or the one in front matter. The tree knows more: `Tree.title`."""
+        if self.given_title:
+            return self.given_title
+        title = self.metadata.get("title")
+        return title.strip() or None if isinstance(title, str) else None
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What was read otherwise than it was meant."""
+        found = []
+        if self._raw is not None:
+            count = len(_SURROGATE.findall(self._raw))
+            found.append(f"{count:,} bytes are not {self.encoding}; they are shown as \ufffd")
+        if problem := self._metadata[1]:
+            found.append(f"front matter is kept as text: {problem}")
+        return tuple(found)
+
+    @property
+    def lines(self) -> int:
+        """How many lines the text has."""
+        return self.markup.count("\n") + (self.text != "" and not self.markup.endswith("\n"))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether character and byte offsets are the same."""
+        return self.text.isascii() and self.encoding == "utf-8"
+
+    def bytes_at(self, chars: Sequence[int]) -> list[int]:
+        """Byte offsets of ascending character offsets."""
+        if self.is_plain:
+            return list(chars)
+        raw, size = self._raw or self.text, len(self.source)
+        offsets, seen, at = [], 0, 0
+        for char in chars:
+            at += len(raw[seen:char].encode(self.encoding, _ERRORS[self.encoding]))
+            seen = char
+            offsets.append(min(at, size))  # half a UTF-16 unit at the end is only one byte
+        return offsets
+
+    def chars_at(self, offsets: Sequence[int]) -> list[int]:
+        """Character offsets of ascending byte offsets, each on the edge of a character."""
+        if self.is_plain:
+            return list(offsets)
+        chars, seen, at = [], 0, 0
+        for offset in offsets:
+            at += len(_decode(self.source[seen:offset], self.encoding))
+            seen = offset
+            chars.append(at)
+        return chars
+
+    def lines_at(self, chars: Sequence[int]) -> list[int]:
+        """Line numbers, from 1, of ascending character offsets."""
+        count = self.markup.count
+        numbers, seen, line = [], 0, 1
+        for char in chars:
+            line += count("\n", seen, char)
+            seen = char
+            numbers.append(line)
+        return numbers
+
+
+class Ruler:
+    """Bytes and lines of some places in a text, worked out together when first asked for."""
+
+    def __init__(self, document: Document, places: Iterable[int]) -> None:
+        self.document, self._places = document, places
+
+    @cached_property
+    def _sorted(self) -> list[int]:
+        return sorted(set(self._places))
+
+    @cached_property
+    def bytes(self) -> dict[int, int]:
+        """The byte offset of each place."""
+        return dict(zip(self._sorted, self.document.bytes_at(self._sorted), strict=True))
+
+    @cached_property
+    def lines(self) -> dict[int, int]:
+        """The line, from 1, that each place is on."""
+        return dict(zip(self._sorted, self.document.lines_at(self._sorted), strict=True))
+
+
+def format_of(path: str) -> str:
+    """Markdown or plain text, by name. An llms.txt is markdown under another name."""
+    name = path.lower().rpartition("/")[2]
+    is_markdown = "." not in name or name.endswith(_MARKDOWN_ENDINGS) or name.startswith("llms")
+    return "markdown" if is_markdown else "text"
+
+
+def _front_matter_end(markup: str, start: int, limit: int) -> int:
+    """Where front matter that opens at `start` ends; `start` if what opens there is none."""
+    opening = _OPENING.match(markup, start)
+    if opening is None or opening[1] == "---" and not _FIRST_KEY.match(markup, opening.end()):
+        return start
+    closing = _CLOSING[opening[1]].search(markup, opening.end() - 1, start + limit)
+    return closing.end() if closing else start
+
+
+def _known_format(format: str) -> str:
+    if format not in FORMATS:
+        raise SettingError("format", f"there is no {format!r}. Known: {', '.join(FORMATS)}.")
+    return format
+
+
+def _encoding(source: bytes) -> str:
+    if source.startswith(b"\xff\xfe"):
+        return "utf-16-le"
+    return "utf-16-be" if source.startswith(b"\xfe\xff") else "utf-8"
+
+
+def _whole_characters(text: str) -> str:
+    """The text itself, or with U+FFFD for each lone surrogate."""
+    try:
+        text.encode()  # much faster than looking for them
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
+
+
+def _decode(source: bytes, encoding: str) -> str:
+    """Text with a lone surrogate for each byte (UTF-8) or unit (UTF-16) that is no text."""
+    odd = len(source) % 2 if encoding != "utf-8" else 0
+    return source[: len(source) - odd].decode(encoding, _ERRORS[encoding]) + "\udc80" * odd
+
+
+_MAX_DEPTH = 40
+
+
+def _read_yaml(block: str) -> tuple[Mapping[str, Any], str | None]:
+    """A mapping, or {} and why not. Aliases are refused: a few lines of them can mean gigabytes."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        depth = 0
+        for event in yaml.parse(block, Loader=loader):
+            if isinstance(event, yaml.AliasEvent):
+                return {}, "it uses YAML aliases"
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MAX_DEPTH:
+                return {}, f"it is nested more than {_MAX_DEPTH} deep"
+        found = yaml.load(block, Loader=loader)
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError) as problem:
+        return {}, f"broken YAML: {' '.join(str(problem).split())}"
+    return _mapping(found)
+
+
+def _read_toml(block: str) -> tuple[Mapping[str, Any], str | None]:
+    import tomllib
+
+    try:
+        return _mapping(tomllib.loads(block))
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as problem:
+        return {}, f"broken TOML: {problem}"
+
+
+def _mapping(found: Any) -> tuple[Mapping[str, Any], str | None]:
+    if found is None:
+        return {}, None
+    if not isinstance(found, dict):
+        return {}, "it is not a list of keys and values"
+    return {str(key): value for key, value in found.items()}, None

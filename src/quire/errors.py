@@ -1,0 +1,77 @@
+"""Every error Quire raises on purpose. The message says what, where, and what to do next.
+
+QuireError
+├── SettingError       a setting or argument has no such name, or a value outside its range
+├── MissingExtra       an optional part is asked for that is not installed
+├── SourceError        one source cannot be taken in; the rest of a batch goes on
+│   ├── NotText        it holds binary data
+│   ├── TooLarge       it is over a cap, which is named
+│   └── Unreadable     it is absent, forbidden, or not a regular file
+├── NoResults          what was asked for is not there; the nearest things are named
+└── BrokenInvariant    a strategy's rule cannot be kept on this document
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class QuireError(Exception):
+    """The root of the tree: catch it to catch all of them."""
+
+
+class SettingError(QuireError):
+    """A setting is unknown or out of range."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        self.name = name
+        super().__init__(f"{name}: {problem}")
+
+
+class MissingExtra(QuireError):
+    """An optional dependency is absent."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"{feature} is an optional part. Install it with: pip install 'quire[{extra}]'"
+        )
+
+
+class SourceError(QuireError):
+    """One source cannot be taken in."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source, self.reason = source, reason
+        super().__init__(f"{source}: {reason}")
+
+
+class NotText(SourceError):
+    """The source holds binary data."""
+
+
+class TooLarge(SourceError):
+    """The source is over a cap."""
+
+
+class Unreadable(SourceError):
+    """The source is absent, forbidden, or not a regular file."""
+
+
+class NoResults(QuireError):
+    """What was asked for is not there."""
+
+
+class BrokenInvariant(QuireError):
+    """A strategy's rule cannot be kept on this document."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Name the known word closest to a wrong one, as the end of a sentence; else list them all."""
+    from difflib import get_close_matches
+
+    known = list(known)
+    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    return f"Known: {', '.join(known)}." if known else "There are none."

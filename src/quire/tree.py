@@ -1,0 +1,334 @@
+"""A document to its tree of sections.
+
+A section is a heading and what stands under it; the root is the document itself. Sections are
+in document order, each knows its parent. Always: the sections' own ranges, `text[start:own_end]`,
+joined in order are the text; bodies never overlap and hold no heading line; the same document
+gives the same slugs and addresses.
+
+    # Guide          start ─┐
+    Welcome.         body_start … body_end
+    ## Install       own_end of Guide, start of Install
+    Use pip.
+                     end of Guide and of Install
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+from itertools import takewhile
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from quire import markdown
+from quire.config import DEFAULT, TreeSettings
+from quire.document import BOM, Document, Ruler
+from quire.errors import NoResults, nearest
+from quire.markdown import Heading
+
+_TEXT = re.compile(rf"[^\s{BOM}]")
+_ASCII_DROP = re.compile(r"[^a-z0-9_\s-]")
+_GITHUB_DROP = re.compile(r"[^\w\s-]")
+_HYPHENS = re.compile(r"[\s-]+")
+_MAX_LINE_TITLE = 100
+_NOTHING = markdown.Outline([], [])
+
+
+class Names:
+    """The headings of a document and what they are called, worked out when first asked for."""
+
+    def __init__(self, document: Document, settings: TreeSettings, headings: list[Heading]) -> None:
+        self.document, self.settings, self.headings = document, settings, headings
+
+    @cached_property
+    def _titles(self) -> list[tuple[str, str | None]]:
+        """The text of every heading, and the anchor it gives itself."""
+        text = self.document.markup
+        known = markdown.references(text[self.document.content_start :])
+        return [markdown.split_anchor(markdown.title(text, h, known)) for h in self.headings]
+
+    @cached_property
+    def titles(self) -> list[str]:
+        """The text of every heading."""
+        return [title for title, _ in self._titles]
+
+    @cached_property
+    def slugs(self) -> list[str]:
+        """The name of every heading: unique, and the same whatever else is discarded."""
+        taken: set[str] = set()
+        repeats: dict[str, int] = {}
+        slugs = []
+        for title, anchor in self._titles:
+            slug = base = slugify(anchor or title, self.settings.slug_style)
+            while slug in taken:
+                repeats[base] = repeats.get(base, 0) + 1
+                slug = f"{base}-{repeats[base]}"
+            taken.add(slug)
+            slugs.append(slug)
+        return slugs
+
+    @cached_property
+    def title(self) -> str:
+        """Given, from front matter, the first level 1 heading, the file's name, or the first line."""
+        name = PurePosixPath(self.document.path).stem
+        return self.document.title or self._first_h1() or name or self._first_line()
+
+    def _first_h1(self) -> str | None:
+        levels = zip(self.titles, self.headings, strict=True)
+        return next((title for title, heading in levels if heading.level == 1 and title), None)
+
+    def _first_line(self) -> str:
+        found = _TEXT.search(self.document.text, self.document.content_start)
+        if found is None:
+            return ""
+        end = self.document.markup.find("\n", found.start())
+        line = self.document.text[found.start() : end if end >= 0 else None]
+        return line[:_MAX_LINE_TITLE].strip()
+
+    @cached_property
+    def ruler(self) -> Ruler:
+        """Measures every edge of a section."""
+        edges = [edge for heading in self.headings for edge in (heading.start, heading.end)]
+        return Ruler(self.document, [0, *edges, len(self.document.text)])
+
+
+class Section(NamedTuple):
+    """A node of the tree. Offsets are characters; level 0 is the root."""
+
+    names: Names
+    position: int  # in document order, from 0: its place in `tree.sections`
+    heading: int  # its place among all headings; -1 for the root
+    level: int
+    parent: Section | None
+    start: int  # of its heading line
+    body_start: int
+    body_end: int
+    own_end: int  # where the next section starts
+    end: int  # of its last descendant
+
+    # A section is itself and no other, whatever its numbers are.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<Section {self.address} {self.start}:{self.end}>"
+
+    @property
+    def document(self) -> Document:
+        """The document it is part of."""
+        return self.names.document
+
+    @property
+    def title(self) -> str:
+        """The heading's text; the document's title for the root."""
+        return self.names.title if self.heading < 0 else self.names.titles[self.heading]
+
+    @property
+    def slug(self) -> str:
+        """The heading's name in addresses; "" for the root."""
+        return "" if self.heading < 0 else self.names.slugs[self.heading]
+
+    @property
+    def address(self) -> str:
+        """`collection:path#slug`."""
+        address = self.document.address
+        return address if self.heading < 0 else f"{address}#{self.slug}"
+
+    @property
+    def parent_id(self) -> str | None:
+        """The parent's address; None for the root."""
+        return self.parent.address if self.parent else None
+
+    @property
+    def lineage(self) -> list[Section]:
+        """From the outermost heading to this one; empty for the root."""
+        line, section = [], self
+        while section.parent is not None:
+            line.append(section)
+            section = section.parent
+        return line[::-1]
+
+    @property
+    def text(self) -> str:
+        """The section with its heading and all its descendants."""
+        return self.document.text[self.start : self.end]
+
+    @property
+    def body(self) -> str:
+        """What stands between its heading and the next one."""
+        return self.document.text[self.body_start : self.body_end]
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether its body holds nothing but white space."""
+        return not has_text(self.document.text, self.body_start, self.body_end)
+
+    @property
+    def span_start(self) -> int:
+        """Byte offset of its heading line."""
+        return self.names.ruler.bytes[self.start]
+
+    @property
+    def span_end(self) -> int:
+        """Byte offset after its last descendant."""
+        return self.names.ruler.bytes[self.end]
+
+    @property
+    def byte_start(self) -> int:
+        """Byte offset of its body."""
+        return self.names.ruler.bytes[self.body_start]
+
+    @property
+    def byte_end(self) -> int:
+        """Byte offset after its body."""
+        return self.names.ruler.bytes[self.body_end]
+
+    @property
+    def trail(self) -> tuple[str, ...]:
+        """Titles from the document's to its own; a first heading that repeats the document's counts once."""
+        line = self.lineage
+        if line and line[0].heading == 0 and line[0].title == self.names.title:
+            line = line[1:]
+        return (self.names.title, *(section.title for section in line))
+
+    @property
+    def breadcrumb(self) -> str:
+        """`> Document › Parent › Title`."""
+        return f"> {' › '.join(self.trail)}"
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """`("## A", "### B")`: its headings from level 2 on, or the level 1 heading alone."""
+        line = self.lineage
+        inner = [section for section in line if section.level > 1] or line
+        return tuple(f"{'#' * section.level} {section.title}" for section in inner)
+
+    @property
+    def header_path(self) -> str:
+        """`## A > ### B`."""
+        return " > ".join(self.headers)
+
+
+class Tree:
+    """The sections of one document, in document order."""
+
+    def __init__(self, document: Document, settings: TreeSettings = DEFAULT.tree) -> None:
+        outline = _NOTHING
+        if document.format == "markdown":
+            outline = markdown.scan(document.markup, document.content_start)
+        self.document = document
+        self.headings = outline.headings
+        self.opaque = outline.opaque
+        self.names = Names(document, settings, self.headings)
+        self.sections = self._sections()
+
+    @property
+    def root(self) -> Section:
+        """The document itself."""
+        return self.sections[0]
+
+    @property
+    def title(self) -> str:
+        """The document's title."""
+        return self.names.title
+
+    def _sections(self) -> list[Section]:
+        """The root and every heading that has text or headings under it."""
+        text, names, headings, ends = self.document.text, self.names, self.headings, self._ends()
+        starts = [heading.start for heading in headings]
+        starts.append(len(text))
+        kept = [i for i, end in enumerate(ends) if has_text(text, headings[i].end, end)]
+        own_ends = [starts[index] for index in kept]
+        own_ends.append(len(text))
+        line = [Section(names, 0, -1, 0, None, 0, 0, starts[0], own_ends[0], len(text))]
+        sections = line[:]
+        for position, i in enumerate(kept, 1):
+            level, start, body = headings[i]
+            while line[-1].level >= level:
+                line.pop()
+            own_end, parent = own_ends[position], line[-1]
+            section = Section(
+                names, position, i, level, parent, start, body, starts[i + 1], own_end, ends[i]
+            )
+            line.append(section)
+            sections.append(section)
+        return sections
+
+    def _ends(self) -> list[int]:
+        """For each heading, where the next of its level or a higher one starts."""
+        ends = [len(self.document.text)] * len(self.headings)
+        waiting: list[tuple[int, int]] = []
+        for index, (level, start, _) in enumerate(self.headings):
+            while waiting and waiting[-1][0] >= level:
+                ends[waiting.pop()[1]] = start
+            waiting.append((level, index))
+        return ends
+
+    def children(self, section: Section) -> list[Section]:
+        """The sections right under one, in document order."""
+        return [below for below in self.descendants(section) if below.parent is section]
+
+    def descendants(self, section: Section) -> list[Section]:
+        """All sections under one, in document order."""
+        below = self.sections[section.position + 1 :]
+        return list(takewhile(lambda other: other.level > section.level, below))
+
+    def has_text(self, start: int, end: int) -> bool:
+        """Whether a span holds more than white space."""
+        return has_text(self.document.text, start, end)
+
+    def find(self, name: str) -> tuple[Section, int]:
+        """The first section by slug, heading text or path `A > B`, and how many others have that name.
+
+        Raises NoResults, naming the nearest heading.
+        """
+        name = name.strip()
+        for named in (_by_slug, _by_title, _by_path):
+            if found := [section for section in self.sections[1:] if named(section, name)]:
+                return found[0], len(found) - 1
+        known = [section.title for section in self.sections[1:]]
+        where = self.document.path or "the text"
+        raise NoResults(f"No heading {name!r} in {where}. {nearest(name, known)}")
+
+    def breaks(self, start: int, end: int) -> list[int]:
+        """Where a span can be cut without parting a paragraph, a list item or a code block."""
+        first = bisect_left(self.opaque, (start, 0))
+        last = bisect_left(self.opaque, (end, 0), first)
+        return markdown.breaks(self.document.markup, start, end, self.opaque[first:last])
+
+    def at(self, char: int) -> Section:
+        """The section whose own range holds a character."""
+        after = bisect_right(self.sections, char, key=lambda section: section.start)
+        return self.sections[after - 1]
+
+
+def has_text(text: str, start: int, end: int) -> bool:
+    """Whether a span holds more than white space."""
+    return _TEXT.search(text, start, end) is not None
+
+
+def slugify(title: str, style: str) -> str:
+    """A heading's name: "ascii" keeps letters, digits and underscores of ASCII; "github" those of every script."""
+    if style == "github":
+        return _GITHUB_DROP.sub("", title.lower()).replace(" ", "-") or "heading"
+    name = _ASCII_DROP.sub("", title.encode("ascii", "ignore").decode().lower())
+    return _HYPHENS.sub("-", name).strip("-") or "heading"
+
+
+def _by_slug(section: Section, name: str) -> bool:
+    return section.slug == name.removeprefix("#")
+
+
+def _by_title(section: Section, name: str) -> bool:
+    return section.title.casefold() == name.lstrip("# ").casefold()
+
+
+def _by_path(section: Section, name: str) -> bool:
+    """Whether `A > B` are the last headings of its line, in order; other headings may stand between."""
+    wanted = [part.lstrip("# ").casefold() for part in name.split(" > ")]
+    titles = [ancestor.title.casefold() for ancestor in section.lineage]
+    if len(wanted) < 2 or not titles or titles[-1] != wanted[-1]:
+        return False
+    above = iter(titles)
+    return all(part in above for part in wanted)

@@ -1,0 +1,437 @@
+"""Every strategy: nodes (R), sections (T), windows (B, D), headers (H) and auto."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import quire
+from quire import markdown as md
+from quire.chunkers.base import pack
+from quire.errors import BrokenInvariant, SettingError
+from tests.markdowns import markdown
+
+
+def texts(text: str, strategy: str, **settings: object) -> list[str]:
+    return [chunk.text for chunk in quire.chunk(text, strategy, **settings)]
+
+
+def words(tokens: int) -> str:
+    """Text of exactly so many tokens, four characters each."""
+    return ("abc " * tokens)[: 4 * tokens - 2] + "\n\n"
+
+
+# --------------------------------------------------------------------------------- nodes (R)
+
+
+def test_nodes_are_the_bodies_that_say_something() -> None:
+    """R10, R17: one chunk for each non-empty body, never split, whatever its size."""
+    chunks = quire.chunk("# A\n\n## B\n\n" + words(50_000) + "## C\n\nc\n", "nodes", path="a.md")
+    assert [(c.address, c.tokens) for c in chunks] == [("local:a.md#b", 50_001), ("local:a.md#c", 1)]
+    assert chunks[0].breadcrumb == "> A › B"
+    assert chunks[0].section.level == 2
+
+
+def test_plain_text_is_one_node() -> None:
+    """R11: one chunk, title from the file name, id without a fragment."""
+    (chunk,) = quire.chunk("# a\n\nb\n", "nodes", path="notes/todo.txt")
+    assert (chunk.address, chunk.trail, chunk.text) == ("local:notes/todo.txt", ("todo",), "# a\n\nb\n")
+
+
+# ------------------------------------------------------------------------------ sections (T)
+
+TOME = (
+    "## Getting Started\n\n" + words(1990) + "## API Reference\n\nIntro.\n\n"
+    "### Client\n\n" + words(2990) + "### Server\n\nIntro.\n\n#### Routes\n\n" + words(3990) + "#### Middleware\n\n"
+    + words(4990) + "#### Handlers\n\nIntro.\n\n##### Request\n\n" + words(7990) + "##### Response\n\n" + words(7990)
+)
+
+
+def test_a_document_that_fits_is_one_section() -> None:
+    """T3: a subtree that fits MAX_TOKENS is one chunk."""
+    assert texts("# A\n\nx\n\n## B\n\ny\n", "sections") == ["# A\n\nx\n\n## B\n\ny\n"]
+
+
+def test_the_worked_example_yields_the_sections_it_draws() -> None:
+    """T4, T5: what is too big is split at its topmost headings, recursively, to any depth."""
+    chunks = quire.chunk(TOME, "sections")
+    assert [c.section.title for c in chunks] == [
+        "Getting Started",
+        "API Reference",
+        "Client",
+        "Server",
+        "Routes",
+        "Middleware",
+        "Handlers",
+        "Request",
+        "Response",
+    ]
+    assert "".join(c.text for c in chunks) == TOME
+    assert all(c.tokens <= 8000 for c in chunks)
+
+
+def test_text_over_the_limit_without_a_heading_breaks_the_invariant() -> None:
+    """T6: content over the limit with no heading boundary raises BrokenInvariant; auto cuts it."""
+    text = "# A\n\n" + words(9000)
+    with pytest.raises(BrokenInvariant, match=r"local:#a: 9,00\d tokens with no heading"):
+        quire.chunk(text, "sections")
+    assert "".join(texts(text, "auto")) == text
+
+
+def test_an_intro_over_the_limit_is_held_to_it_too() -> None:
+    """T ruling: a section's own intro is treated as a section is."""
+    with pytest.raises(BrokenInvariant, match="#a: "):
+        quire.chunk("# A\n\n" + words(9000) + "## B\n\nb\n", "sections")
+
+
+def test_only_token_counts_decide_a_section() -> None:
+    """T7: sizes by token counting only: one token more, and it is split."""
+    text = "# A\n\n" + words(10) + "# B\n\n" + words(10)
+    size = (len(text) + 3) // 4
+    assert len(texts(text, "sections", max_tokens=size)) == 1
+    assert len(texts(text, "sections", max_tokens=size - 1)) == 2
+
+
+def test_a_deeper_heading_before_a_shallower_one_is_its_own_section() -> None:
+    """T ruling."""
+    chunks = quire.chunk("### deep\n\n" + words(20) + "# top\n\n" + words(20), "sections", max_tokens=30)
+    assert [c.section.title for c in chunks] == ["deep", "top"]
+
+
+@given(markdown(), st.integers(200, 2000))
+def test_sections_join_to_the_text(text: str, limit: int) -> None:
+    """T ruling: sections in order of position join to the exact source."""
+    try:
+        found = texts(text, "sections", max_tokens=limit)
+    except BrokenInvariant:
+        return
+    assert "".join(found) == text or not text.strip(" \r\n\ufeff")
+
+
+# --------------------------------------------------------------------------- windows (B and D)
+
+
+def test_a_memory_is_cut_at_800_tokens_with_15_percent_overlap() -> None:
+    """B1, B3, B4: greedy packing to 800 tokens; each next chunk begins with the tail of the last."""
+    text = " ".join(f"Sentence number {n} says a little." for n in range(600))
+    chunks = quire.chunk(text, "memory")
+    assert [c.index for c in chunks] == list(range(len(chunks)))
+    for before, after in pairwise(chunks):
+        shared = before.end - after.start
+        assert 0 < shared <= 0.15 * 800 * 4
+        assert before.tokens <= 800
+        assert before.tokens > 800 - 15  # another sentence would not have fitted
+        assert after.text.startswith("Sentence")
+
+
+def test_paragraphs_come_before_sentences() -> None:
+    """B2: a paragraph ends a sentence, whatever its last character."""
+    text = "no full stop here\n\n" * 40
+    assert all(t.endswith("here\n\n") for t in texts(text, "windows", max_tokens=40, overlap=0, min_chars=0))
+
+
+def test_a_sentence_over_the_budget_stands_alone_if_asked() -> None:
+    """B5 and its ruling: oversize="keep"; the default splits it (D5)."""
+    long = "word " * 400 + "end. "
+    text = "Short one. " + long + "Short two."
+    kept = texts(text, "memory", max_tokens=100, oversize="keep", overlap=0)
+    assert long in kept
+    assert all(c.tokens <= 100 for c in quire.chunk(text, "memory", max_tokens=100))
+
+
+def test_four_characters_are_a_token() -> None:
+    """B6, D3: tokens = ceil(len / 4)."""
+    assert [c.tokens for c in quire.chunk("abcde", "memory")] == [2]
+
+
+def test_the_tail_of_a_long_memory_is_never_lost() -> None:
+    """B16."""
+    assert texts("filler. " * 5000 + "the very end", "memory")[-1].endswith("the very end")
+
+
+def test_the_overlap_is_cut_at_a_word_when_the_last_sentence_is_too_long() -> None:
+    """B ruling: rather than dropped."""
+    text = "word " * 1000
+    chunks = quire.chunk(text, "windows", max_tokens=50, overlap=0.2)
+    for before, after in pairwise(chunks):
+        assert 0 < before.end - after.start <= 40
+        assert after.text.startswith("word")
+
+
+def test_small_text_is_one_verbatim_chunk() -> None:
+    """D4."""
+    text = "Short text that fits in one chunk."
+    assert texts(text, "windows") == [text]
+
+
+def test_text_without_spaces_is_cut() -> None:
+    """D5: `"A" * 5000` gives more than one chunk."""
+    assert len(texts("A" * 5000, "windows")) > 1
+
+
+def test_neighbours_overlap() -> None:
+    """D6: the specification's own test, with 100 tokens and 0.2."""
+    text = "First sentence. Second sentence. Third sentence. Fourth sentence. Fifth sentence." * 50
+    chunks = texts(text, "windows", max_tokens=100, overlap=0.2)
+    assert len(chunks) > 1
+    for before, after in pairwise(chunks):
+        end, start = before[-50:], after[:100]
+        assert end[-20:] in start or start[:20] in end
+
+
+def test_chunks_are_not_smaller_than_the_minimum() -> None:
+    """D7: the specification's own test, with 50; and one that really cuts."""
+    assert all(len(t) >= 50 for t in texts("Word. " * 100, "windows", min_chars=50))
+    assert all(len(t) >= 50 for t in texts("Word. " * 100, "windows", max_tokens=20, min_chars=50))
+
+
+def test_offsets_are_valid() -> None:
+    """D8: 0 ≤ start < end ≤ len; the specification's own test, with 5 tokens."""
+    text = "First part. Second part. Third part."
+    for chunk in quire.chunk(text, "windows", max_tokens=5, min_chars=0):
+        assert 0 <= chunk.start < chunk.end <= len(text)
+        assert text[chunk.start : chunk.end] == chunk.text
+
+
+def test_tokens_are_estimated() -> None:
+    """D9: `"Word " * 100` gives 80 to 150 tokens in all."""
+    assert 80 <= sum(c.tokens for c in quire.chunk("Word " * 100, "windows")) <= 150
+
+
+def test_long_text_of_paragraphs_gives_several_chunks() -> None:
+    """D19: `"Paragraph. " * 500` gives more than one chunk."""
+    assert len(texts("Paragraph. " * 500, "windows")) > 1
+
+
+def test_empty_content_has_no_chunks() -> None:
+    """D ruling, BAD_INPUTS: an empty file is a valid document with 0 chunks, by every strategy."""
+    for strategy in quire.config.STRATEGIES:
+        assert texts("", strategy) == []
+        assert texts(" \n\n", strategy) == []
+
+
+PROSE = st.lists(
+    st.sampled_from(["Hello there. ", "One", " ", "\n\n", "x" * 50, "Dr. No said so! ", "检索文档。", "🙂", "e\u0301", "a b c d. "]),
+    max_size=200,
+).map("".join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PROSE, st.integers(1, 80), st.floats(0, 0.9), st.integers(0, 60), st.sampled_from(["chars", "words", "bpe"]))
+def test_windows_cover_the_text_and_keep_to_their_budget(
+    text: str, budget: int, overlap: float, least: int, counter: str
+) -> None:
+    """B and D rulings: the budget holds for what is stored, overlap included; without overlap chunks join."""
+    assume(text.strip())
+    config = quire.config.override(quire.Config(), {"tokens": {"counter": counter}})
+    chunks = quire.chunk(text, "windows", max_tokens=budget, overlap=overlap, min_chars=least, config=config)
+    assert chunks[0].start == 0
+    assert chunks[-1].end == len(text)
+    for before, after in pairwise(chunks):
+        assert before.start < after.start <= before.end < after.end
+        assert after.start == before.end or overlap > 0
+    for chunk in chunks:
+        assert len(chunk.text) >= min(least, len(text))
+        if counter == "chars" and 4 * budget >= 2 * least:
+            assert chunk.tokens <= budget
+        if least == 0 and budget > 12:  # one character may be many tokens to a BPE
+            assert chunk.tokens <= budget
+
+
+@given(PROSE, st.integers(8, 60))
+def test_no_visible_character_is_halved(text: str, budget: int) -> None:
+    """FIELD_NOTES, qmd 777: no halves of emoji, accents or flags."""
+    for strategy in ("windows", "auto"):
+        for chunk in quire.chunk(text + "🇫🇷" * 40 + "👍🏽" * 40, strategy, max_tokens=budget):
+            assert not chunk.text.startswith(("\u0301", "🏽", "\u200d"))
+            flags = re.match("[\U0001f1e6-\U0001f1ff]*", chunk.text)
+            assert flags
+            assert len(flags[0]) % 2 == 0
+
+
+def test_a_bad_setting_is_refused_by_name() -> None:
+    """BAD_INPUTS: out of range names the range, an unknown key the nearest."""
+    with pytest.raises(SettingError, match=r"overlap: 1.5 is outside 0 to 0.9"):
+        quire.chunk("x", "windows", overlap=1.5)
+    with pytest.raises(SettingError, match=r"windows.overlapp: there is no such setting. Did you mean 'overlap'"):
+        quire.chunk("x", "windows", overlapp=0.1)
+    with pytest.raises(SettingError, match=r"strategy: there is no 'window'. Did you mean 'windows'"):
+        quire.chunk("x", "window")
+    with pytest.raises(SettingError, match=r"max_tokens: 0 is outside"):
+        quire.chunk("x", "auto", max_tokens=0)
+
+
+# ------------------------------------------------------------------------------- headers (H)
+
+
+def lines(count: int, text: str = "line") -> str:
+    return f"{text}\n" * count
+
+
+def test_a_document_of_500_lines_is_not_chunked_and_one_of_501_is() -> None:
+    """H1: over 500 lines; exactly 500 is not chunked."""
+    short = "# T\n\n## A\n" + lines(247) + "## B\n" + lines(249)
+    assert short.count("\n") == 500
+    assert texts(short, "headers") == [short]
+    assert len(texts(short + "x\n", "headers")) == 2
+
+
+def test_long_documents_are_split_at_h2_and_h3() -> None:
+    """H2, H3: at H2 and H3 only, with the path of their headings; deeper headings stay inside."""
+    text = "intro\n\n# T\n\nt\n\n## A\n\na\n\n### B\n\nb\n\n#### C\n\n" + lines(500) + "# U\n\nu\n\n### D\n\nd\n"
+    chunks = quire.chunk(text, "headers")
+    assert [(c.header_path, c.text.splitlines()[0], c.start_line) for c in chunks] == [
+        ("# T", "intro", 1),
+        ("## A", "## A", 7),
+        ("## A > ### B", "### B", 11),
+        ("# U", "# U", 517),
+        ("### D", "### D", 521),
+    ]
+    assert chunks[2].end_line == 516
+    assert "".join(c.text for c in chunks) == text
+
+
+def test_text_before_the_first_h2_without_an_h1_has_no_path() -> None:
+    """H ruling: the preamble is a chunk with header_path of its H1, or ""."""
+    chunks = quire.chunk("hello\n\n## A\n\n" + lines(600), "headers")
+    assert [c.header_path for c in chunks] == ["", "## A"]
+
+
+def test_without_h2_or_h3_the_document_is_one_chunk() -> None:
+    """H7."""
+    text = "# T\n\n" + lines(600) + "#### D\n\nx\n"
+    assert texts(text, "headers") == [text]
+
+
+def test_a_section_over_1000_lines_splits_at_paragraphs() -> None:
+    """H8: also in a document without H2 or H3 (ruling)."""
+    for head in ("## A\n\n", ""):
+        text = head + (lines(9) + "\n") * 250
+        chunks = quire.chunk(text, "headers")
+        assert len(chunks) == 3
+        assert "".join(c.text for c in chunks) == text
+        assert all(c.end_line - c.start_line < 1000 for c in chunks)
+        assert all(c.text.endswith("line\n\n") for c in chunks)
+
+
+def test_an_empty_section_has_no_chunk() -> None:
+    """H9: nothing but its heading."""
+    text = "## A\n\n### B\n\n" + lines(600) + "## C\n\n## D\n\nd\n"
+    assert [c.header_path for c in quire.chunk(text, "headers")] == ["## A > ### B", "## D"]
+
+
+def test_a_code_block_is_never_split() -> None:
+    """H10 and ruling: a fence longer than the limit is kept whole."""
+    fence = "```\n" + "code\n\n" * 800 + "```\n"
+    text = "## A\n\n" + lines(10) + "\n" + fence + "\n" + lines(10)
+    assert [t for t in texts(text, "headers") if fence in t]
+
+
+def test_the_source_is_never_modified(tmp_path: object) -> None:
+    """H4: chunking works on a copy of nothing: the document's bytes stay as they are."""
+    source = b"\xef\xbb\xbf## A\r\n\r\nx\r\n"
+    document = quire.Document.from_bytes(source)
+    quire.chunk(document, "headers")
+    assert document.source is source
+
+
+# -------------------------------------------------------------------------------------- auto
+
+
+def test_auto_gives_each_section_a_chunk_with_its_heading() -> None:
+    """DESIGN §4: the heading tree gives the chunks; a heading without text goes with what follows."""
+    assert texts("# A\n\n## B\n\nb\n\n## C\n\nc\n", "auto") == ["# A\n\n## B\n\nb\n\n", "## C\n\nc\n"]
+    assert texts("# A\n\n# B\n", "auto") == ["# A\n\n# B\n"]
+
+
+def test_a_long_section_is_cut_between_blocks() -> None:
+    """DESIGN §4: block boundaries first; chunks of one section are numbered."""
+    paragraph = "Some words that make a paragraph of some length. " * 6 + "\n\n"
+    chunks = quire.chunk("# A\n\n" + paragraph * 12, "auto", path="a.md")
+    assert [c.address for c in chunks] == [f"local:a.md#a~{n}" for n in range(1, len(chunks) + 1)]
+    assert len(chunks) > 2
+    assert all(c.text.endswith("length. \n\n") for c in chunks)
+    assert all(c.tokens <= 500 for c in chunks)
+
+
+def test_a_long_section_of_the_root_is_numbered_without_a_slug() -> None:
+    """DESIGN §2: a window inside a large section is `path#slug~2`."""
+    chunks = quire.chunk("Some words. " * 800, "auto", path="a.md")
+    assert [c.address for c in chunks][:2] == ["local:a.md#~1", "local:a.md#~2"]
+
+
+def test_auto_splits_lists_between_items_and_paragraphs_between_sentences() -> None:
+    """DESIGN §4: list items, then sentences."""
+    items = texts("".join(f"- item {n} with some words in it\n" for n in range(200)), "auto")
+    assert len(items) > 2
+    assert all(re.fullmatch(r"(- item \d+ with some words in it\n)+", item) for item in items)
+    sentences = texts("This is a sentence with words. " * 200, "auto")
+    assert all(s.endswith("words. ") for s in sentences)
+
+
+def test_auto_repeats_the_header_of_a_split_table_as_context_only() -> None:
+    """DESIGN §4: a split table repeats its header for embedding and display, never in the span."""
+    head = "| name | what it does |\n|------|--------------|\n"
+    text = "Intro.\n\n" + head + "".join(f"| n{n} | something or other |\n" for n in range(200)) + "\nAfter.\n"
+    chunks = quire.chunk(text, "auto")
+    middle = [c for c in chunks if re.match(r"\| n\d", c.text)]
+    assert len(middle) > 2
+    assert {c.context for c in middle} == {head}
+    assert {c.context for c in chunks if c not in middle} == {""}
+    assert "".join(c.text for c in chunks) == text
+    assert chunks[0].text.startswith("Intro.\n\n| name")  # too little for a chunk of its own
+    assert chunks[-1].text.endswith("|\n\nAfter.\n")
+
+
+def test_a_table_in_the_middle_of_a_paragraph_is_split_by_rows_too() -> None:
+    """DESIGN §4: also a table without outer bars, found by the parser."""
+    text = "name | what\n---|---\n" + "".join(f"n{n} | something or other\n" for n in range(300))
+    chunks = quire.chunk(text, "auto")
+    assert len(chunks) > 3
+    assert {c.context for c in chunks[1:]} == {"name | what\n---|---\n"}
+    assert all(c.text.startswith("n") and c.text.endswith("other\n") for c in chunks[1:])
+
+
+def test_auto_never_cuts_a_fence_that_is_within_the_limit() -> None:
+    """DESIGN §4: never inside a fence unless it alone exceeds the hard cap; then between lines."""
+    fence = "```py\n" + "x = 1\n\n" * 400 + "```\n"
+    assert any(fence in t for t in texts("# A\n\n" + words(300) + fence + "\n" + words(300), "auto"))
+    long = "```py\n" + "x = 1\n\n" * 900 + "```\n"
+    pieces = texts(long, "auto")
+    assert len(pieces) > 1
+    assert all(piece.endswith("\n") for piece in pieces)
+
+
+@settings(max_examples=300, deadline=None)
+@given(markdown(), st.integers(20, 100))
+def test_auto_keeps_every_fence_that_fits(text: str, limit: int) -> None:
+    """DESIGN §4, as a property, the parser being the judge."""
+    tree = quire.tree(text)
+    document = tree.document
+    chunks = quire.chunk(tree, "auto", max_tokens=limit)
+    cuts = {chunk.start for chunk in chunks}
+    stack = list(md.blocks(document.markup[document.content_start :]))
+    while stack:
+        block = stack.pop()
+        stack.extend(block.children)
+        start, end = block.start + document.content_start, block.end + document.content_start
+        if block.kind == "code" and (end - start + 3) // 4 <= limit // 2 - 2:
+            assert not [cut for cut in cuts if start < cut < end], (block, document.markup[start:end])
+
+
+def test_plain_text_is_cut_between_sentences_and_no_markdown_is_seen() -> None:
+    """R11: a # in plain text is a #."""
+    chunks = quire.chunk("# not a heading\n\nText of a book. " * 200, path="book.txt")
+    assert {c.address.partition("#")[0] for c in chunks} == {"local:book.txt"}
+    assert len(chunks) > 3
+
+
+def test_pack_goes_as_far_as_it_can_reach() -> None:
+    """Pieces end at the last place within reach, or at the first one beyond it."""
+    assert list(pack(0, 10, [2, 4, 9], lambda at: at + 5)) == [4, 9, 10]
+    assert list(pack(0, 20, [15], lambda at: at + 5)) == [15, 20]
+    assert list(pack(0, 3, [1, 2], lambda at: at + 5)) == [3]

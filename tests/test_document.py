@@ -1,0 +1,181 @@
+"""Bytes to a document."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import quire
+from quire.document import Document
+from quire.errors import NotText, SettingError, TooLarge
+
+
+def read(source: bytes, path: str = "a.md") -> Document:
+    return Document.from_bytes(source, path)
+
+
+def test_the_source_bytes_are_kept_whatever_they_are() -> None:
+    """DESIGN §1: the source bytes are returned exactly."""
+    for source in (b"", b"a\r\nb\rc\n", b"\xef\xbb\xbf# A\n", b"caf\xe9", "é\n".encode("utf-16")):
+        assert read(source).source == source
+
+
+def test_the_checksum_is_sha256_of_the_source() -> None:
+    """D13: SHA-256 checksum."""
+    assert read(b"caf\xe9").checksum == hashlib.sha256(b"caf\xe9").hexdigest()
+
+
+def test_a_byte_order_mark_is_kept_and_not_parsed() -> None:
+    """BAD_INPUTS: a UTF-8 BOM is decoded, and a heading after it is a heading."""
+    tree = quire.tree(b"\xef\xbb\xbf# A\n\ntext\n")
+    assert [s.title for s in tree.sections] == ["A", "A"]
+    assert tree.sections[1].span_start == 3
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_utf16_with_a_byte_order_mark_is_read(codec: str) -> None:
+    """BAD_INPUTS: UTF-16 with BOM is decoded; offsets are of the stored bytes."""
+    source = "\ufeff# Ä\n\n🙂 text\n\n## B\n\nmore\n".encode(codec)
+    chunks = quire.chunk(source, "nodes")
+    assert [c.text for c in chunks] == ["\n🙂 text\n\n", "\nmore\n"]
+    assert all(source[c.byte_start : c.byte_end].decode(codec) == c.text for c in chunks)
+
+
+def test_utf16_with_half_a_character_at_its_end_is_read() -> None:
+    """BAD_INPUTS: what cannot be decoded is replaced and counted."""
+    document = read("\ufeff# A\n".encode("utf-16-le") + b"x")
+    assert document.text == "\ufeff# A\n\ufffd"
+    assert document.bytes_at([5, 6]) == [10, 11]
+    assert "1 bytes are not utf-16-le" in document.warnings[0]
+
+
+def test_invalid_utf8_is_replaced_byte_for_byte_and_said() -> None:
+    """BAD_INPUTS: invalid UTF-8 is replaced, warned of, and offsets refer to the stored bytes."""
+    source = b"# A\n\ncaf\xe9 \xff\xfe na\xc3\xafve \xef\xbf\xbd\n\n## B\n\nok\n"
+    document = read(source)
+    assert document.text == "# A\n\ncaf\ufffd \ufffd\ufffd naïve \ufffd\n\n## B\n\nok\n"
+    assert document.warnings == ("3 bytes are not utf-8; they are shown as \ufffd",)
+    last = quire.chunk(document, "nodes")[-1]
+    assert source[last.byte_start : last.byte_end] == b"\nok\n"
+
+
+def test_halves_of_surrogate_pairs_in_a_string_are_replaced() -> None:
+    """Any input is valid: text that no file can hold keeps its length."""
+    document = Document.from_text("a\ud83d b")
+    assert document.text == "a\ufffd b"
+    assert document.source == "a\ufffd b".encode()
+
+
+def test_nul_bytes_are_refused() -> None:
+    """BAD_INPUTS: binary named .md is refused with the reason."""
+    with pytest.raises(NotText, match=r"a\.md: holds NUL bytes"):
+        read(b"PNG\0\x1a")
+
+
+def test_a_source_over_the_cap_is_refused_by_the_caps_name() -> None:
+    """BAD_INPUTS: over the size cap is a clear error with the cap's name."""
+    small = quire.config.DocumentSettings(max_bytes=10)
+    with pytest.raises(TooLarge, match=r"11 bytes is over max_bytes = 10"):
+        Document.from_bytes(b"x" * 11, "a.md", settings=small)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\r\nb\r\n", 2), ("a\rb\rc", 3), ("\n\n", 2)]
+)
+def test_lines_are_counted_whatever_ends_them(text: str, lines: int) -> None:
+    """BAD_INPUTS: CRLF and lone CR count right."""
+    assert Document.from_text(text).lines == lines
+
+
+@given(st.text(alphabet="aé中🙂\r\n\ufeff", max_size=60), st.data())
+def test_offsets_convert_there_and_back(text: str, data: st.DataObject) -> None:
+    """DESIGN §1: byte, character and line offsets agree with the naive way."""
+    document = Document.from_text(text)
+    places = sorted(data.draw(st.sets(st.integers(0, len(text)))))
+    offsets = document.bytes_at(places)
+    assert offsets == [len(text[:place].encode()) for place in places]
+    assert document.chars_at(offsets) == places
+    naive = [text[:p].replace("\r\n", " \n").replace("\r", "\n") for p in places if text[p - 1 : p + 1] != "\r\n"]
+    whole = [p for p in places if text[p - 1 : p + 1] != "\r\n"]
+    assert document.lines_at(whole) == [t.count("\n") + 1 for t in naive]
+
+
+def test_the_format_goes_by_the_name() -> None:
+    """D11, R11: .md is markdown, .txt is plain text; an llms.txt is markdown under another name."""
+    formats = {name: quire.document.format_of(name) for name in ("a.md", "A.MD", "b.mdx", "c.markdown", "d.txt", "x/llms-full.txt", "README", "e.rst")}
+    assert formats == {"a.md": "markdown", "A.MD": "markdown", "b.mdx": "markdown", "c.markdown": "markdown", "d.txt": "text", "x/llms-full.txt": "markdown", "README": "markdown", "e.rst": "text"}
+    with pytest.raises(SettingError, match="format: there is no 'pdf'"):
+        Document.from_text("x", format="pdf")
+
+
+# ------------------------------------------------------------------------------ front matter
+
+
+def test_yaml_front_matter_gives_title_and_metadata() -> None:
+    """R3: the title is front matter's before the first heading's."""
+    tree = quire.tree("---\ntitle: Given\ntags: [a, b]\n---\n# Heading\n\ntext\n")
+    assert tree.title == "Given"
+    assert tree.document.metadata == {"title": "Given", "tags": ["a", "b"]}
+
+
+def test_toml_front_matter_gives_title_and_metadata() -> None:
+    """R3: TOML front matter too."""
+    tree = quire.tree("+++\ntitle = 'Given'\nweight = 3\n+++\n\ntext\n")
+    assert (tree.title, tree.document.metadata["weight"]) == ("Given", 3)
+
+
+def test_front_matter_is_never_a_heading() -> None:
+    """R ruling: front matter is recognised before markdown, so it is no setext heading."""
+    tree = quire.tree("---\ntitle: A\n---\n\ntext\n")
+    assert tree.headings == []
+    assert tree.root.body == "---\ntitle: A\n---\n\ntext\n"
+
+
+def test_broken_front_matter_is_kept_as_text_and_said() -> None:
+    """BAD_INPUTS: broken YAML is kept as text and warned of."""
+    tree = quire.tree("---\ntags: [a\n---\n# A\n\ntext\n")
+    assert [s.title for s in tree.sections] == ["A", "A"]
+    assert tree.document.metadata == {}
+    assert tree.document.warnings[0].startswith("front matter is kept as text: broken YAML")
+
+
+def test_a_yaml_bomb_is_refused() -> None:
+    """BAD_INPUTS: billion-laughs YAML is refused."""
+    bomb = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    document = Document.from_text(f"---\n{bomb}---\ntext\n")
+    assert document.metadata == {}
+    assert "uses YAML aliases" in document.warnings[0]
+
+
+def test_deep_yaml_and_foreign_tags_are_refused() -> None:
+    """Front matter is read safely and within bounds."""
+    deep = Document.from_text(f"---\na: {'[' * 3000}\n---\n")
+    assert "nested more than" in deep.warnings[0] or "broken YAML" in deep.warnings[0]
+    tagged = Document.from_text("---\na: !!python/object/apply:os.system [echo]\n---\n")
+    assert "broken YAML" in tagged.warnings[0]
+    number = Document.from_text(f"---\na: {'1' * 5000}\n---\n")
+    assert "broken YAML" in number.warnings[0]
+
+
+@pytest.mark.parametrize("text", ["---\n\nA slide\n\n---\n\n# B\n\nx\n", "---\ntext here\n---\n", "---\na: 1\n", "--- \n- item\n---\n"])
+def test_a_thematic_break_is_not_front_matter(text: str) -> None:
+    """Slides and rules open with --- too."""
+    assert Document.from_text(text).front_matter == ""
+
+
+def test_front_matter_that_does_not_close_soon_is_text() -> None:
+    """Front matter is bounded."""
+    bounded = quire.config.DocumentSettings(max_front_matter=20)
+    text = "---\na: " + "x" * 40 + "\n---\n"
+    assert Document.from_text(text, settings=bounded).front_matter == ""
+    assert Document.from_text(text).front_matter == text
+
+
+def test_front_matter_is_read_after_a_byte_order_mark_and_with_crlf() -> None:
+    """BAD_INPUTS: BOM, CRLF and front matter at once."""
+    document = Document.from_text("\ufeff---\r\ntitle: A\r\n...\r\n# B\r\n")
+    assert document.title == "A"
+    assert document.text[document.content_start :] == "# B\r\n"

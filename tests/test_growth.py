@@ -1,0 +1,85 @@
+"""Linear time on hostile input: twice the input takes at most two and a half times as long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+import quire
+from quire.config import STRATEGIES
+from quire.errors import BrokenInvariant
+
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "headings": lambda n: "# heading\n\ntext\n" * n,
+    "empty headings": lambda n: "# heading\n" * n,
+    "deep headings": lambda n: "".join(f"{'#' * (i % 6 + 1)} h\n\nt\n" for i in range(n)),
+    "quotes": lambda n: ">" * 6 * n,
+    "stars": lambda n: "*" * 20 * n,
+    "brackets": lambda n: "[" * n + "]" * n,
+    "newlines": lambda n: "\n" * 20 * n,
+    "one line": lambda n: "x" * 50 * n,
+    "one line of words": lambda n: "word " * 10 * n,
+    "sentences": lambda n: "One. Two! " * 4 * n,
+    "chinese sentences": lambda n: "好。" * 4 * n,
+    "quotation marks": lambda n: "“a. " * 2 * n,
+    "indented fences in one item": lambda n: "- a\n\n" + "  ```\n  x\n  ```\n\n" * n,
+    "unclosed fences": lambda n: "text\n```\n" * n,
+    "indented fences": lambda n: " ```\nx\n\n" * n,
+    "comments never closed": lambda n: "<!--\n\ntext\n\n" * n,
+    "tags": lambda n: "<x>\ny\n" * n,
+    "underlines": lambda n: "a\n=\n" * n,
+    "spaced blank lines": lambda n: "a\n \n" * n + "b\n---\n",
+    "table": lambda n: "| a | b |\n|---|---|\n" + "| c | d |\n" * n,
+    "nested list": lambda n: "".join(f"{'  ' * (i % 40)}- x\n" for i in range(n)),
+    "link definitions": lambda n: "".join(f"[r{i}]: /u\n" for i in range(n)) + "# [r1] x\n\ny\n",
+    "flags": lambda n: "🇫🇷" * 5 * n,
+    "carriage returns": lambda n: "a\r" * 4 * n,
+}
+SIZE = 6000
+
+
+def seconds(text: str) -> float:
+    started = time.process_time()
+    for strategy in STRATEGIES:
+        try:
+            chunks = quire.chunk(text, strategy, path="a.md")
+        except BrokenInvariant:
+            continue
+        assert [chunk.address for chunk in chunks[:3] + chunks[-3:]] is not None
+        assert all(chunk.byte_end > chunk.byte_start for chunk in chunks)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_time_grows_with_the_input(name: str) -> None:
+    """BAD_INPUTS: 100,000 headings, 300 KB of >, 1 MB of *, 50,000 nested brackets → linear time.
+
+    Growth is the claim, so the best of a few tries is compared; a busy machine only adds to a try.
+    """
+    make = HOSTILE[name]
+    for attempt in range(4):
+        size = SIZE * 2**attempt
+        once = min(seconds(make(size)) for _ in range(2))
+        if once < 0.02:
+            continue  # too quick to measure: take more of it
+        twice = min(seconds(make(2 * size)) for _ in range(2))
+        if twice <= 2.5 * once:
+            return
+    assert once < 0.02, f"{name}: {once:.3f} s, and {twice:.3f} s for twice as much"
+
+
+def test_a_hundred_thousand_headings() -> None:
+    """BAD_INPUTS: 100,000 headings."""
+    tree = quire.tree("# h\n\nt\n" * 100_000)
+    assert len(tree.sections) == 100_001
+    assert tree.sections[-1].slug == "h-99999"
+
+
+@pytest.mark.timeout(60)
+def test_one_line_of_fifty_megabytes() -> None:
+    """BAD_INPUTS: one line of 50 MB → bounded chunks, bounded time."""
+    chunks = quire.chunk("word " * 10_000_000, path="a.md")
+    assert max(chunk.tokens for chunk in chunks) <= 800
+    assert chunks[-1].byte_end == 50_000_000
