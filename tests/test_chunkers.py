@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -16,7 +17,7 @@ from quire.errors import BrokenInvariant, SettingError
 from tests.markdowns import markdown
 
 
-def texts(text: str, strategy: str, **settings: object) -> list[str]:
+def texts(text: str, strategy: str, **settings: Any) -> list[str]:
     return [chunk.text for chunk in quire.chunk(text, strategy, **settings)]
 
 
@@ -46,8 +47,16 @@ def test_plain_text_is_one_node() -> None:
 
 TOME = (
     "## Getting Started\n\n" + words(1990) + "## API Reference\n\nIntro.\n\n"
-    "### Client\n\n" + words(2990) + "### Server\n\nIntro.\n\n#### Routes\n\n" + words(3990) + "#### Middleware\n\n"
-    + words(4990) + "#### Handlers\n\nIntro.\n\n##### Request\n\n" + words(7990) + "##### Response\n\n" + words(7990)
+    "### Client\n\n"
+    + words(2990)
+    + "### Server\n\nIntro.\n\n#### Routes\n\n"
+    + words(3990)
+    + "#### Middleware\n\n"
+    + words(4990)
+    + "#### Handlers\n\nIntro.\n\n##### Request\n\n"
+    + words(7990)
+    + "##### Response\n\n"
+    + words(7990)
 )
 
 
@@ -215,13 +224,32 @@ def test_empty_content_has_no_chunks() -> None:
 
 
 PROSE = st.lists(
-    st.sampled_from(["Hello there. ", "One", " ", "\n\n", "x" * 50, "Dr. No said so! ", "检索文档。", "🙂", "e\u0301", "a b c d. "]),
+    st.sampled_from(
+        [
+            "Hello there. ",
+            "One",
+            " ",
+            "\n\n",
+            "x" * 50,
+            "Dr. No said so! ",
+            "检索文档。",
+            "🙂",
+            "e\u0301",
+            "a b c d. ",
+        ]
+    ),
     max_size=200,
 ).map("".join)
 
 
 @settings(max_examples=300, deadline=None)
-@given(PROSE, st.integers(1, 80), st.floats(0, 0.9), st.integers(0, 60), st.sampled_from(["chars", "words", "bpe"]))
+@given(
+    PROSE,
+    st.integers(1, 80),
+    st.floats(0, 0.9),
+    st.integers(0, 60),
+    st.sampled_from(["chars", "words", "bpe"]),
+)
 def test_windows_cover_the_text_and_keep_to_their_budget(
     text: str, budget: int, overlap: float, least: int, counter: str
 ) -> None:
@@ -257,7 +285,9 @@ def test_a_bad_setting_is_refused_by_name() -> None:
     """BAD_INPUTS: out of range names the range, an unknown key the nearest."""
     with pytest.raises(SettingError, match=r"overlap: 1.5 is outside 0 to 0.9"):
         quire.chunk("x", "windows", overlap=1.5)
-    with pytest.raises(SettingError, match=r"windows.overlapp: there is no such setting. Did you mean 'overlap'"):
+    with pytest.raises(
+        SettingError, match=r"windows.overlapp: there is no such setting. Did you mean 'overlap'"
+    ):
         quire.chunk("x", "windows", overlapp=0.1)
     with pytest.raises(SettingError, match=r"strategy: there is no 'window'. Did you mean 'windows'"):
         quire.chunk("x", "window")
@@ -282,7 +312,9 @@ def test_a_document_of_500_lines_is_not_chunked_and_one_of_501_is() -> None:
 
 def test_long_documents_are_split_at_h2_and_h3() -> None:
     """H2, H3: at H2 and H3 only, with the path of their headings; deeper headings stay inside."""
-    text = "intro\n\n# T\n\nt\n\n## A\n\na\n\n### B\n\nb\n\n#### C\n\n" + lines(500) + "# U\n\nu\n\n### D\n\nd\n"
+    text = (
+        "intro\n\n# T\n\nt\n\n## A\n\na\n\n### B\n\nb\n\n#### C\n\n" + lines(500) + "# U\n\nu\n\n### D\n\nd\n"
+    )
     chunks = quire.chunk(text, "headers")
     assert [(c.header_path, c.text.splitlines()[0], c.start_line) for c in chunks] == [
         ("# T", "intro", 1),
@@ -376,7 +408,9 @@ def test_auto_splits_lists_between_items_and_paragraphs_between_sentences() -> N
 def test_auto_repeats_the_header_of_a_split_table_as_context_only() -> None:
     """DESIGN §4: a split table repeats its header for embedding and display, never in the span."""
     head = "| name | what it does |\n|------|--------------|\n"
-    text = "Intro.\n\n" + head + "".join(f"| n{n} | something or other |\n" for n in range(200)) + "\nAfter.\n"
+    text = (
+        "Intro.\n\n" + head + "".join(f"| n{n} | something or other |\n" for n in range(200)) + "\nAfter.\n"
+    )
     chunks = quire.chunk(text, "auto")
     middle = [c for c in chunks if re.match(r"\| n\d", c.text)]
     assert len(middle) > 2

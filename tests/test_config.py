@@ -28,7 +28,9 @@ def test_every_strategy_has_settings() -> None:
 
 def test_the_nearest_file_upward_and_then_the_environment_decide(tmp_path: Path) -> None:
     """DESIGN §3: quire.toml, then QUIRE_*."""
-    (tmp_path / "quire.toml").write_text('[chunk]\nstrategy = "windows"\n[chunk.windows]\noverlap = 0\nmax_tokens = 99\n')
+    (tmp_path / "quire.toml").write_text(
+        '[chunk]\nstrategy = "windows"\n[chunk.windows]\noverlap = 0\nmax_tokens = 99\n'
+    )
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     found = load(below, {"QUIRE_CHUNK_WINDOWS_MAX_TOKENS": "50", "QUIRE_LIBRARY": "x", "PATH": "y"})

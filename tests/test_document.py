@@ -83,7 +83,8 @@ def test_a_source_over_the_cap_is_refused_by_the_caps_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\r\nb\r\n", 2), ("a\rb\rc", 3), ("\n\n", 2)]
+    ("text", "lines"),
+    [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\r\nb\r\n", 2), ("a\rb\rc", 3), ("\n\n", 2)],
 )
 def test_lines_are_counted_whatever_ends_them(text: str, lines: int) -> None:
     """BAD_INPUTS: CRLF and lone CR count right."""
@@ -98,15 +99,29 @@ def test_offsets_convert_there_and_back(text: str, data: st.DataObject) -> None:
     offsets = document.bytes_at(places)
     assert offsets == [len(text[:place].encode()) for place in places]
     assert document.chars_at(offsets) == places
-    naive = [text[:p].replace("\r\n", " \n").replace("\r", "\n") for p in places if text[p - 1 : p + 1] != "\r\n"]
+    naive = [
+        text[:p].replace("\r\n", " \n").replace("\r", "\n") for p in places if text[p - 1 : p + 1] != "\r\n"
+    ]
     whole = [p for p in places if text[p - 1 : p + 1] != "\r\n"]
     assert document.lines_at(whole) == [t.count("\n") + 1 for t in naive]
 
 
 def test_the_format_goes_by_the_name() -> None:
     """D11, R11: .md is markdown, .txt is plain text; an llms.txt is markdown under another name."""
-    formats = {name: quire.document.format_of(name) for name in ("a.md", "A.MD", "b.mdx", "c.markdown", "d.txt", "x/llms-full.txt", "README", "e.rst")}
-    assert formats == {"a.md": "markdown", "A.MD": "markdown", "b.mdx": "markdown", "c.markdown": "markdown", "d.txt": "text", "x/llms-full.txt": "markdown", "README": "markdown", "e.rst": "text"}
+    formats = {
+        name: quire.document.format_of(name)
+        for name in ("a.md", "A.MD", "b.mdx", "c.markdown", "d.txt", "x/llms-full.txt", "README", "e.rst")
+    }
+    assert formats == {
+        "a.md": "markdown",
+        "A.MD": "markdown",
+        "b.mdx": "markdown",
+        "c.markdown": "markdown",
+        "d.txt": "text",
+        "x/llms-full.txt": "markdown",
+        "README": "markdown",
+        "e.rst": "text",
+    }
     with pytest.raises(SettingError, match="format: there is no 'pdf'"):
         Document.from_text("x", format="pdf")
 
@@ -144,7 +159,9 @@ def test_broken_front_matter_is_kept_as_text_and_said() -> None:
 
 def test_a_yaml_bomb_is_refused() -> None:
     """BAD_INPUTS: billion-laughs YAML is refused."""
-    bomb = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    bomb = "a: &a [x, x]\n" + "".join(
+        f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
     document = Document.from_text(f"---\n{bomb}---\ntext\n")
     assert document.metadata == {}
     assert "uses YAML aliases" in document.warnings[0]
@@ -160,7 +177,10 @@ def test_deep_yaml_and_foreign_tags_are_refused() -> None:
     assert "broken YAML" in number.warnings[0]
 
 
-@pytest.mark.parametrize("text", ["---\n\nA slide\n\n---\n\n# B\n\nx\n", "---\ntext here\n---\n", "---\na: 1\n", "--- \n- item\n---\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["---\n\nA slide\n\n---\n\n# B\n\nx\n", "---\ntext here\n---\n", "---\na: 1\n", "--- \n- item\n---\n"],
+)
 def test_a_thematic_break_is_not_front_matter(text: str) -> None:
     """Slides and rules open with --- too."""
     assert Document.from_text(text).front_matter == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def check_chunks(tree: Tree, chunks: list[quire.Chunk], strategy: str) -> None:
     if strategy in ("windows", "memory") and chunks:
         assert chunks[0].start == 0
         assert chunks[-1].end == len(document.text)
-        assert all(b.start <= a.end < b.end for a, b in zip(chunks, chunks[1:], strict=False))
+        assert all(b.start <= a.end < b.end for a, b in itertools.pairwise(chunks))
 
 
 def check(source: str | bytes, path: str = "") -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,11 @@ from tests.markdowns import SHARED, corpus_files, needs_shared
 from tests.markdowns import markdown as documents
 
 LINES = st.sampled_from(
-    "# a|## b #|###|#no|   # c|    # d|\t# e|```|````|~~~|``` py|```x`|   ```|  ~~~~|\t```|```\t|- item|- |-|1. one"
-    "|2) two|   cont|  two|> q|> # qh|> ```|text|text *b*|===|---|  ---|- - -|***|=|--|<div>|</div>|<!-- c -->|<!--"
-    "|-->|<script>|</script>|<a>|<b attr>|</b>|  <div>|  <!--| <x>|<?php|?>|<!X|<![CDATA[|]]>|a - b|--- x"
-    "|[r]: /u|[r]: /u 'ti|tle'|||| |\t|    code|<https://x.y>|<!-->|<!--->|-->x|- ```|- # x|* <div>|1. ```sh"
-    "|   ```  |é中 # x|&amp;|<div|\\|a\\|`c|`".split("|")
+    "# a|## b #|###|#no|   # c|    # d|\t# e|```|````|~~~|``` py|```x`|   ```|  ~~~~|\t```|```\t|- item"
+    "|- |-|1. one|2) two|   cont|  two|> q|> # qh|> ```|text|text *b*|===|---|  ---|- - -|***|=|--|<div>"
+    "|</div>|<!-- c -->|<!--|-->|<script>|</script>|<a>|<b attr>|</b>|  <div>|  <!--| <x>|<?php|?>|<!X"
+    "|<![CDATA[|]]>|a - b|--- x|[r]: /u|[r]: /u 'ti|tle'|||| |\t|    code|<https://x.y>|<!-->|<!--->|-->x"
+    "|- ```|- # x|* <div>|1. ```sh|   ```  |é中 # x|&amp;|<div|\\|a\\|`c|`".split("|")
 )
 
 
@@ -97,7 +97,8 @@ def test_headings_are_right_on_every_example_of_the_specification() -> None:
     """R1: top-level headings of all CommonMark 0.31 examples, by both ways."""
     examples = spec_examples()
     assert len(examples) > 640
-    wrong, with_headings = [], 0
+    wrong = list[tuple[str, object, object]]()
+    with_headings = 0
     for source, html in examples:
         page = TopLevelHeadings()
         page.feed(html)
@@ -161,9 +162,19 @@ def test_an_anchor_in_a_heading_names_it_and_is_not_shown() -> None:
 
 def test_blocks_nest_and_keep_their_places() -> None:
     """DESIGN §4: the blocks that the chunkers need."""
-    text = "pára\n\n- a\n  - b\n\n| x |\n|---|\n| y |\n\n```\ncode\n```\n\n> q\n\n<div>\n</div>\n\n***\n\n    indented\n"
+    text = "pára\n\n- a\n  - b\n\n| x |\n|---|\n| y |\n\n```\ncode\n```\n"
+    text += "\n> q\n\n<div>\n</div>\n\n***\n\n    indented\n"
     found = markdown.blocks(text)
-    assert [block.kind for block in found] == ["paragraph", "list", "table", "code", "quote", "html", "rule", "code"]
+    assert [block.kind for block in found] == [
+        "paragraph",
+        "list",
+        "table",
+        "code",
+        "quote",
+        "html",
+        "rule",
+        "code",
+    ]
     items = found[1].children
     assert [item.kind for item in items] == ["item"]
     assert [block.kind for block in items[0].children] == ["list"]
@@ -177,7 +188,15 @@ def test_breaks_never_fall_inside_code() -> None:
     outline = markdown.scan(text)
     places = [0, *markdown.breaks(text, 0, len(text), outline.opaque), len(text)]
     pieces = [text[a:b] for a, b in pairwise(places)]
-    assert pieces == ["a\n\n", "b\n\n", "```\nx\n\ny\n```\n", "c\n\n", "<!-- \n\nz -->\n\n", "- i\n\n  j\n\n", "k\n"]
+    assert pieces == [
+        "a\n\n",
+        "b\n\n",
+        "```\nx\n\ny\n```\n",
+        "c\n\n",
+        "<!-- \n\nz -->\n\n",
+        "- i\n\n  j\n\n",
+        "k\n",
+    ]
 
 
 @needs_shared
@@ -185,5 +204,7 @@ def test_corpus_fences_are_opaque_to_the_scanner_too() -> None:
     """H10: the scanner knows every fence at the top level that the parser knows."""
     for path in [*(SHARED / "docs_links_rust").rglob("*.md")][:200]:
         text = Document.from_bytes(Path(path).read_bytes()).markup
-        fences = {s for s in markdown.parse(text).opaque if text[s[0] :].lstrip(" ").startswith(("```", "~~~"))}
+        fences = {
+            s for s in markdown.parse(text).opaque if text[s[0] :].lstrip(" ").startswith(("```", "~~~"))
+        }
         assert fences <= set(markdown.scan(text).opaque), path

@@ -65,7 +65,7 @@ def test_a_heading_has_level_text_and_the_bytes_of_its_line() -> None:
     tree = build("é\n\n## The `run` *loop* ##\n\ntext\n")
     section = tree.sections[1]
     assert (section.level, section.title) == (2, "The run loop")
-    assert tree.document.source[section.span_start : section.byte_start] == "## The `run` *loop* ##\n".encode()
+    assert tree.document.source[section.span_start : section.byte_start] == b"## The `run` *loop* ##\n"
 
 
 def test_the_tree_of_a_guide() -> None:
@@ -207,7 +207,12 @@ def test_body_offsets_are_bytes() -> None:
 def test_breadcrumbs() -> None:
     """R16: document › parents › title; the first heading is left out where it repeats the title."""
     tree = build("# Guide\n\na\n\n## Install\n\nb\n\n# Other\n\nc\n")
-    assert [s.breadcrumb for s in tree.sections] == ["> Guide", "> Guide", "> Guide › Install", "> Guide › Other"]
+    assert [s.breadcrumb for s in tree.sections] == [
+        "> Guide",
+        "> Guide",
+        "> Guide › Install",
+        "> Guide › Other",
+    ]
     titled = build(GUIDE)
     assert titled.sections[3].breadcrumb == "> The Guide › Guide › Install › Linux"
 
@@ -239,7 +244,9 @@ def test_the_whole_document_is_the_root() -> None:
     assert build(GUIDE).root.text == GUIDE
 
 
-@pytest.mark.parametrize("name", ["linux", "#linux", "Linux", "linuX", "### Linux", "Install > Linux", "Guide > Linux"])
+@pytest.mark.parametrize(
+    "name", ["linux", "#linux", "Linux", "linuX", "### Linux", "Install > Linux", "Guide > Linux"]
+)
 def test_a_section_is_found_by_slug_heading_or_path(name: str) -> None:
     """T10: get(collection, path, heading), by slug, heading text or path `A > B`."""
     section, others = build(GUIDE).find(name)
@@ -281,7 +288,7 @@ def test_every_character_is_in_one_section(text: str, place: int) -> None:
 def test_sections_are_themselves_and_no_other() -> None:
     """Two trees of one text have different sections; a section can be a key."""
     first, second = build(GUIDE).root, build(GUIDE).root
-    assert first == first  # noqa: PLR0124
+    assert first == first
     assert first != second
     assert isinstance(first, Section)
     assert {first: 1}[first] == 1

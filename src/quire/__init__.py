@@ -1,8 +1,8 @@
-"""Quire: the document memory of AI agents and of the people who work with them.
+r"""Quire: the document memory of AI agents and of the people who work with them.
 
-    >>> import quire
-    >>> [chunk.breadcrumb for chunk in quire.chunk("# Guide\\n\\nHello.\\n\\n## Install\\n\\nUse pip.\\n")]
-    ['> Guide', '> Guide › Install']
+>>> import quire
+>>> [chunk.breadcrumb for chunk in quire.chunk("# Guide\\n\\nHello.\\n\\n## Install\\n\\nUse pip.\\n")]
+['> Guide', '> Guide › Install']
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def _read(path: Path, config: Config) -> Config:
 
 
 def _variable(name: str, settings: Any) -> list[str]:
-    """`QUIRE_CHUNK_AUTO_MAX_TOKENS` as ["chunk", "auto", "max_tokens"]; [] for a name that is no setting's."""
+    """`QUIRE_CHUNK_AUTO_MAX_TOKENS` as ["chunk", "auto", "max_tokens"]; [] if it names no setting."""
     if not name.startswith(PREFIX):
         return []
     rest, keys = name.removeprefix(PREFIX).lower(), []

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -32,22 +31,40 @@ _CLOSING = {
 _FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[\w\"'$@.][^\n:]{0,200}:(?=[ \t\n])|---|\.\.\.)")
 
 
-@dataclass(frozen=True)
 class Document:
-    """One source. Make it with `from_bytes` or `from_text`."""
+    """One source, never changed. Make it with `from_bytes` or `from_text`."""
 
-    text: str
-    path: str = ""
-    collection: str = "local"
-    format: str = "markdown"
-    encoding: str = "utf-8"
-    given_title: str | None = None
-    settings: DocumentSettings = field(default=DEFAULT.document, repr=False)
-    _raw: str | None = field(default=None, repr=False)  # text with its invalid bytes as surrogates
-    _source: bytes | None = field(default=None, repr=False)
-    # The text as markdown reads it: the same offsets, every line ended by a line feed.
-    markup: str = field(init=False, repr=False)
-    content_start: int = field(init=False, repr=False)  # after a byte order mark and front matter
+    def __init__(
+        self,
+        text: str,
+        path: str,
+        collection: str,
+        format: str,
+        title: str | None,
+        settings: DocumentSettings,
+        encoding: str = "utf-8",
+        raw: str | None = None,
+        source: bytes | None = None,
+    ) -> None:
+        self.text = text
+        self.path = path
+        self.collection = collection
+        self.format = format
+        self.encoding = encoding
+        self._given_title = title
+        self._raw = raw  # the text with invalid bytes as surrogates, where there are any
+        self._source = source
+        # The text as markdown reads it: the same offsets, every line ended by a line feed.
+        self.markup = text
+        if "\r" in text:  # a space before the end of a line means nothing to a block
+            self.markup = text.replace("\r\n", " \n").replace("\r", "\n")
+        # Where markdown begins: after a byte order mark and front matter.
+        self.content_start = 1 if text.startswith(BOM) else 0
+        if format == "markdown" and text.startswith(("---", "+++"), self.content_start):
+            self.content_start = _front_matter_end(self.markup, self.content_start, settings.max_front_matter)
+
+    def __repr__(self) -> str:
+        return f"<Document {self.address} {len(self.text):,} characters>"
 
     @classmethod
     def from_bytes(
@@ -68,17 +85,9 @@ class Document:
         text = _whole_characters(raw)
         if "\0" in text:
             raise NotText(path or "content", "holds NUL bytes, so it is not a text file")
-        return cls(
-            text,
-            path,
-            collection,
-            format_of(path) if format is None else _known_format(format),
-            encoding,
-            title,
-            settings,
-            None if text is raw else raw,
-            source,
-        )
+        format = format_of(path) if format is None else _known_format(format)
+        raw_text = None if text is raw else raw
+        return cls(text, path, collection, format, title, settings, encoding, raw_text, source)
 
     @classmethod
     def from_text(
@@ -94,7 +103,7 @@ class Document:
         """Take text as it is; halves of surrogate pairs, which no file can hold, become U+FFFD."""
         text = _whole_characters(text)
         format = format_of(path) if format is None else _known_format(format)
-        return cls(text, path, collection, format, "utf-8", title, settings)
+        return cls(text, path, collection, format, title, settings)
 
     @cached_property
     def source(self) -> bytes:
@@ -112,17 +121,6 @@ class Document:
         import hashlib
 
         return hashlib.sha256(self.source).hexdigest()
-
-    def __post_init__(self) -> None:
-        # Every reader needs these, so they are worked out at once.
-        markup = self.text
-        if "\r" in markup:  # a space before the end of a line means nothing to a block
-            markup = markup.replace("\r\n", " \n").replace("\r", "\n")
-        object.__setattr__(self, "markup", markup)
-        start = 1 if markup.startswith(BOM) else 0
-        if self.format == "markdown" and markup.startswith(("---", "+++"), start):
-            start = _front_matter_end(markup, start, self.settings.max_front_matter)
-        object.__setattr__(self, "content_start", start)
 
     @property
     def front_matter(self) -> str:
@@ -145,8 +143,8 @@ class Document:
     @cached_property
     def title(self) -> str | None:
         """The title given, or the one in front matter. The tree knows more: `Tree.title`."""
-        if self.given_title:
-            return self.given_title
+        if self._given_title:
+            return self._given_title
         title = self.metadata.get("title")
         return title.strip() or None if isinstance(title, str) else None
 
@@ -208,12 +206,15 @@ class Document:
 class Ruler:
     """Bytes and lines of some places in a text, worked out together when first asked for."""
 
-    def __init__(self, document: Document, places: Iterable[int]) -> None:
-        self.document, self._places = document, places
+    document: Document
+
+    def places(self) -> Iterable[int]:
+        """The places to measure."""
+        raise NotImplementedError
 
     @cached_property
     def _sorted(self) -> list[int]:
-        return sorted(set(self._places))
+        return sorted(set(self.places()))
 
     @cached_property
     def bytes(self) -> dict[int, int]:
@@ -227,7 +228,9 @@ class Ruler:
 
 
 def format_of(path: str) -> str:
-    """Markdown or plain text, by name. An llms.txt is markdown under another name."""
+    """Markdown or plain text, by name; text with no name is markdown, and so is an llms.txt."""
+    if not path:
+        return "markdown"
     name = path.lower().rpartition("/")[2]
     is_markdown = "." not in name or name.endswith(_MARKDOWN_ENDINGS) or name.startswith("llms")
     return "markdown" if is_markdown else "text"
@@ -236,7 +239,7 @@ def format_of(path: str) -> str:
 def _front_matter_end(markup: str, start: int, limit: int) -> int:
     """Where front matter that opens at `start` ends; `start` if what opens there is none."""
     opening = _OPENING.match(markup, start)
-    if opening is None or opening[1] == "---" and not _FIRST_KEY.match(markup, opening.end()):
+    if opening is None or (opening[1] == "---" and not _FIRST_KEY.match(markup, opening.end())):
         return start
     closing = _CLOSING[opening[1]].search(markup, opening.end() - 1, start + limit)
     return closing.end() if closing else start
@@ -279,17 +282,22 @@ def _read_yaml(block: str) -> tuple[Mapping[str, Any], str | None]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         depth = 0
-        for event in yaml.parse(block, Loader=loader):
+        for event in yaml.parse(block, Loader=loader) if _could_be_bomb(block) else ():
             if isinstance(event, yaml.AliasEvent):
                 return {}, "it uses YAML aliases"
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _MAX_DEPTH:
                 return {}, f"it is nested more than {_MAX_DEPTH} deep"
-        found = yaml.load(block, Loader=loader)
+        found = yaml.load(block, Loader=loader)  # noqa: S506  both are safe loaders
     except (yaml.YAMLError, ValueError, TypeError, OverflowError) as problem:
         return {}, f"broken YAML: {' '.join(str(problem).split())}"
     return _mapping(found)
+
+
+def _could_be_bomb(block: str) -> bool:
+    """Whether there may be aliases in it, or deep nesting. Few blocks are worth the second reading."""
+    return "*" in block or len(block) > 4000 or block.count("[") + block.count("{") > _MAX_DEPTH
 
 
 def _read_toml(block: str) -> tuple[Mapping[str, Any], str | None]:

@@ -33,9 +33,7 @@ class MissingExtra(QuireError):
 
     def __init__(self, feature: str, extra: str) -> None:
         self.extra = extra
-        super().__init__(
-            f"{feature} is an optional part. Install it with: pip install 'quire[{extra}]'"
-        )
+        super().__init__(f"{feature} is an optional part. Install it with: pip install 'quire[{extra}]'")
 
 
 class SourceError(QuireError):

@@ -13,7 +13,7 @@ so that what follows can be read by itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,7 +38,10 @@ class Outline(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block and the blocks in it. Kinds: heading, paragraph, code, table, head, row, list, item, quote, html, rule."""
+    """A block and the blocks in it.
+
+    Kinds: heading, paragraph, code, table, head, row, list, item, quote, html, rule.
+    """
 
     kind: str
     start: int
@@ -284,9 +287,8 @@ def _parse(text: str) -> tuple[Outline, bool]:
 
 
 def _never_closed(block: str) -> bool:
-    if fence := _CANDIDATE.match(block):
-        if marker := fence[_FENCE]:
-            return not _CLOSING[marker].search(block, fence.end())
+    if (fence := _CANDIDATE.match(block)) and (marker := fence[_FENCE]):
+        return not _CLOSING[marker].search(block, fence.end())
     kind = _html_kind(block, 0)
     return 0 < kind < _UNTIL_BLANK and not _HTML_END[kind].search(block)
 
@@ -307,13 +309,21 @@ def _top_level(text: str) -> Iterator[tuple[str, int, int, int]]:
             depth -= 1
 
 
-def _events(text: str, references: Callable[[str], bool] | None = None) -> Iterator[Any]:
+def _events(text: str, references: Callable[[str], bool] | None = None) -> Iterator[tuple[Any, Any]]:
     if "\t" in text:
         text = _TAB_AFTER_FENCE.sub(lambda tabs: " " * len(tabs[0]), text)
-    callback = references and (lambda link: ("", "") if references(link["reference"]) else None)
-    return pyromark.events_with_range(
-        text, options=_OPTIONS, merge_text=True, broken_link_callback=callback
-    )
+    resolve = None if references is None else _Resolver(references)
+    return pyromark.events_with_range(text, options=_OPTIONS, merge_text=True, broken_link_callback=resolve)
+
+
+class _Resolver:
+    """Tells the parser that a link is defined elsewhere in the document."""
+
+    def __init__(self, references: Callable[[str], bool]) -> None:
+        self.references = references
+
+    def __call__(self, link: Any) -> tuple[str, str] | None:
+        return ("", "") if self.references(link["reference"]) else None
 
 
 def _to_chars(text: str, offsets: list[int]) -> list[int]:
@@ -364,9 +374,8 @@ def split_anchor(title: str) -> tuple[str, str | None]:
 
 def references(text: str) -> Callable[[str], bool]:
     """A test whether `text` defines a link by some label."""
-    if "]:" not in text:
-        return lambda label: False
-    known = {_label(label) for label in pyromark.reference_definitions(text, options=_OPTIONS)}
+    defined = pyromark.reference_definitions(text, options=_OPTIONS) if "]:" in text else {}
+    known = {_label(label) for label in defined}
     return lambda label: _label(label) in known
 
 

@@ -34,7 +34,7 @@ def word_edge(text: str, low: int, high: int) -> int:
     Looks for a word no further back than half the way. A character must begin at `low`.
     """
     for at in range(high, (low + high) // 2, -1):
-        if at >= len(text) or text[at - 1].isspace() and not text[at].isspace():
+        if at >= len(text) or (text[at - 1].isspace() and not text[at].isspace()):
             return at
     return character_edge(text, low, high)
 

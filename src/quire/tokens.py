@@ -6,6 +6,7 @@ Always: `count(text, start, reach(text, start, end, budget)) <= budget`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -79,4 +80,5 @@ class Bpe:
 @lru_cache(maxsize=8)
 def counter(settings: TokenSettings) -> Counter:
     """The counter that the settings name."""
-    return {"chars": Chars, "words": Words, "bpe": Bpe}[settings.counter]()
+    kinds: dict[str, Callable[[], Counter]] = {"chars": Chars, "words": Words, "bpe": Bpe}
+    return kinds[settings.counter]()

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
 from quire import markdown
 from quire.config import DEFAULT, TreeSettings
@@ -35,7 +36,7 @@ _MAX_LINE_TITLE = 100
 _NOTHING = markdown.Outline([], [])
 
 
-class Names:
+class Names(Ruler):
     """The headings of a document and what they are called, worked out when first asked for."""
 
     def __init__(self, document: Document, settings: TreeSettings, headings: list[Heading]) -> None:
@@ -86,14 +87,15 @@ class Names:
         line = self.document.text[found.start() : end if end >= 0 else None]
         return line[:_MAX_LINE_TITLE].strip()
 
-    @cached_property
-    def ruler(self) -> Ruler:
-        """Measures every edge of a section."""
-        edges = [edge for heading in self.headings for edge in (heading.start, heading.end)]
-        return Ruler(self.document, [0, *edges, len(self.document.text)])
+    def places(self) -> Iterator[int]:
+        """The edges of every section."""
+        yield from (0, len(self.document.text))
+        for heading in self.headings:
+            yield from (heading.start, heading.end)
 
 
-class Section(NamedTuple):
+@dataclass(slots=True, eq=False, repr=False)  # a frozen one takes five times as long to make
+class Section:
     """A node of the tree. Offsets are characters; level 0 is the root."""
 
     names: Names
@@ -106,10 +108,6 @@ class Section(NamedTuple):
     body_end: int
     own_end: int  # where the next section starts
     end: int  # of its last descendant
-
-    # A section is itself and no other, whatever its numbers are.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"<Section {self.address} {self.start}:{self.end}>"
@@ -167,22 +165,22 @@ class Section(NamedTuple):
     @property
     def span_start(self) -> int:
         """Byte offset of its heading line."""
-        return self.names.ruler.bytes[self.start]
+        return self.names.bytes[self.start]
 
     @property
     def span_end(self) -> int:
         """Byte offset after its last descendant."""
-        return self.names.ruler.bytes[self.end]
+        return self.names.bytes[self.end]
 
     @property
     def byte_start(self) -> int:
         """Byte offset of its body."""
-        return self.names.ruler.bytes[self.body_start]
+        return self.names.bytes[self.body_start]
 
     @property
     def byte_end(self) -> int:
         """Byte offset after its body."""
-        return self.names.ruler.bytes[self.body_end]
+        return self.names.bytes[self.body_end]
 
     @property
     def trail(self) -> tuple[str, ...]:
@@ -248,9 +246,7 @@ class Tree:
             while line[-1].level >= level:
                 line.pop()
             own_end, parent = own_ends[position], line[-1]
-            section = Section(
-                names, position, i, level, parent, start, body, starts[i + 1], own_end, ends[i]
-            )
+            section = Section(names, position, i, level, parent, start, body, starts[i + 1], own_end, ends[i])
             line.append(section)
             sections.append(section)
         return sections
@@ -309,7 +305,7 @@ def has_text(text: str, start: int, end: int) -> bool:
 
 
 def slugify(title: str, style: str) -> str:
-    """A heading's name: "ascii" keeps letters, digits and underscores of ASCII; "github" those of every script."""
+    """A heading's name, of ASCII letters, digits and underscores; style "github" takes every script's."""
     if style == "github":
         return _GITHUB_DROP.sub("", title.lower()).replace(" ", "-") or "heading"
     name = _ASCII_DROP.sub("", title.encode("ascii", "ignore").decode().lower())

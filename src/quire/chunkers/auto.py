@@ -25,12 +25,13 @@ def split(tree: Tree, settings: AutoSettings, counter: Counter) -> Iterator[Cut]
     spoken = [s for s in tree.sections if has_text(text, s.body_start, s.body_end)]
     if not spoken and has_text(text, 0, size):  # nothing but headings
         spoken = [tree.root]
-    cutter, start = _Cutter(tree, settings.max_tokens, counter), 0
+    target, cutter, start = settings.max_tokens // 2, None, 0
     for number, section in enumerate(spoken, 1):
         end = section.own_end if number < len(spoken) else size
-        if counter.reach(text, start, end, cutter.target) == end:
+        if counter.reach(text, start, end, target) == end:
             yield Cut(start, end, section)
         else:
+            cutter = cutter or _Cutter(tree, settings.max_tokens, counter)
             for a, b in pairwise((start, *cutter.pieces(start, end))):
                 yield Cut(a, b, section, cutter.context(a))
         start = end
@@ -81,7 +82,8 @@ class _Cutter:
 
     def _joined(self, start: int, ends: list[int]) -> list[int]:
         """The ends, less those before or after which there is too little for a chunk of its own."""
-        first, last, kept = start, start, []
+        kept: list[int] = []
+        first = last = start
         for end in ends:
             little = self._fits(last, end, self.little) or self._fits(first, last, self.little)
             if kept and little and self._fits(first, end, self.target + self.little):

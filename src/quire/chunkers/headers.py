@@ -16,6 +16,7 @@ from quire.tree import Section, Tree
 
 _LINE_END = re.compile("\n")
 
+
 def split(tree: Tree, settings: HeadersSettings, counter: Counter) -> Iterator[Cut]:
     """Chunks of whole lines, each filed under its H2 or H3, or the H1 before them."""
     openers = _openers(tree, settings.threshold_lines)

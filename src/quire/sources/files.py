@@ -33,7 +33,7 @@ def read(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> 
 
 
 def printable(path: str | Path) -> str:
-    """A path as text: bytes of its name that are not UTF-8 are written `\\xNN`."""
+    r"""A path as text: bytes of its name that are not UTF-8 are written `\\xNN`."""
     return Path(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

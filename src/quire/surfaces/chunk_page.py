@@ -20,8 +20,7 @@ def render(strategy: str, documents: Sequence[tuple[Tree, list[Chunk]]]) -> str:
     return page.substitute(
         title=_text(f"{titles}: chunks by {strategy}"),
         documents="\n".join(
-            _document(f"d{number}", strategy, tree, chunks)
-            for number, (tree, chunks) in enumerate(documents)
+            _document(f"d{number}", strategy, tree, chunks) for number, (tree, chunks) in enumerate(documents)
         ),
     )
 

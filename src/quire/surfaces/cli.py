@@ -65,7 +65,7 @@ def chunk(
     as_json: bool,
     html: Path | None,
 ) -> None:
-    """Show where a strategy cuts a document. No library is needed, nothing is stored.
+    r"""Show where a strategy cuts a document. No library is needed, nothing is stored.
 
     \b
     Examples:
@@ -103,7 +103,7 @@ def chunk(
 @_files
 @_json
 def toc(files: tuple[str, ...], as_json: bool) -> None:
-    """Print the outline of a document: its headings, and the tokens under each.
+    r"""Print the outline of a document: its headings, and the tokens under each.
 
     \b
     Examples:
@@ -122,8 +122,7 @@ def toc(files: tuple[str, ...], as_json: bool) -> None:
         if as_json:
             _print_json(render.toc_json(tree, sizes))
         else:
-            for section in tree.sections:
-                click.echo(render.toc_line(section, sizes[section.position]))
+            click.echo("\n".join(render.toc_lines(tree, sizes)))
 
     sys.exit(_each(files, settings, one))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from quire.chunkers.base import Chunk
 from quire.errors import BrokenInvariant, MissingExtra, NoResults, QuireError, SettingError, SourceError
-from quire.tree import Section, Tree
+from quire.tree import Tree
 
 DONE, NOTHING, USAGE, PARTLY, FAILED = range(5)
 EXIT_CODES: dict[type[QuireError], int] = {
@@ -20,7 +20,9 @@ EXIT_CODES: dict[type[QuireError], int] = {
     QuireError: FAILED,
 }
 # What could move a cursor, change a terminal or turn text round: C0, C1, bidirectional controls.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 
 
 def exit_code(error: QuireError) -> int:
@@ -107,6 +109,9 @@ def chunk_lines(chunk: Chunk, width: int) -> Iterable[str]:
     yield f"      {lines}, {counted(chunk.tokens, 'token')}: {first_line(chunk.text, width)}"
 
 
-def toc_line(section: Section, tokens: int) -> str:
-    """A heading, indented by its depth in the tree."""
-    return f"{'  ' * len(section.lineage)}{safe(section.title)}  ({tokens:,})"
+def toc_lines(tree: Tree, tokens: dict[int, int]) -> Iterable[str]:
+    """The outline, indented; a first heading that repeats the document's title is not shown twice."""
+    for section in tree.sections:
+        depth = len(section.trail) - 1
+        if depth or section is tree.root:
+            yield f"{'  ' * depth}{safe(section.title)}  ({tokens[section.position]:,})"

@@ -1,0 +1,114 @@
+"""The house itself: layers, public names, licence, and what the README promises."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import quire
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def test_imports_go_one_way_only() -> None:
+    """DESIGN §3: layers, exhaustive, enforced by import-linter."""
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_public_names() -> None:
+    """The public API is pinned: a change here is a change for users."""
+    assert quire.__all__ == ["Chunk", "Config", "Document", "QuireError", "Section", "Tree", "chunk", "tree"]
+    assert all(hasattr(quire, name) for name in quire.__all__)
+
+
+def test_every_error_is_in_the_tree_drawn_at_its_top() -> None:
+    """HABITS: one error tree, drawn at the top of its file."""
+    from quire import errors
+
+    kinds = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, errors.QuireError)]
+    assert all(re.search(rf"\b{kind.__name__}\b", errors.__doc__ or "") for kind in kinds)
+    assert len(kinds) == len(re.findall(r"^(?:QuireError|.*[├└]── )", errors.__doc__ or "", re.MULTILINE))
+
+
+def test_no_file_names_a_registry() -> None:
+    """Issue: no registry host in any file."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    files = [ROOT / name for name in listed if (ROOT / name).is_file()]
+    hosts = re.compile("index-url|" + "py" + r"pi\.org|find-links", re.IGNORECASE)
+    assert [f for f in files if f != Path(__file__) and hosts.search(f.read_text("utf-8", "replace"))] == []
+
+
+def test_every_pin_is_exact() -> None:
+    """constraints.txt pins what the checks run with."""
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and line[0] != "#"]
+    assert lines
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[\w.]+", line) for line in lines)
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", blocks("console"))
+def test_the_commands_of_the_readme_print_what_it_says(block: str) -> None:
+    """README examples are run as tests."""
+    bin_folder = Path(sys.executable).parent
+    for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        done = subprocess.run(
+            f"PATH={shlex.quote(str(bin_folder))}:$PATH; {command}",
+            shell=True,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        shown = expected.replace("…\n", "")
+        assert shown in done.stdout if "…\n" in expected else done.stdout == shown, command
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_the_python_of_the_readme_runs(block: str) -> None:
+    """README examples are run as tests: a comment after a line is what it prints."""
+    printed = [line.partition("  # ")[2] for line in block.splitlines() if line.startswith("print(")]
+    done = subprocess.run([sys.executable, "-c", block], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == printed
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_links_between_the_docs_lead_somewhere(path: Path) -> None:
+    """Docs point at files that are there."""
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text("utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+def test_the_settings_table_of_the_docs_is_the_code() -> None:
+    """HABITS 10: the table in the docs is generated; write it with: python -m tests.settings"""
+    from tests.settings import table
+
+    assert table() in (ROOT / "docs" / "settings.md").read_text("utf-8")
+
+
+def test_a_chunk_survives_json(tmp_path: Path) -> None:
+    """What --json prints can be read back exactly."""
+    from quire.surfaces import render
+
+    tree = quire.tree("# A\n\n\u2028 \x07 🙂\n")
+    shown = json.loads(json.dumps(render.chunks_json(tree, "auto", quire.chunk(tree))))
+    assert shown["chunks"][0]["text"] == tree.document.text
