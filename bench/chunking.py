@@ -22,6 +22,7 @@ import sys
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -198,23 +199,36 @@ def _check(pieces: list[Piece], text: str) -> Check:
     fences = _fences(text)
     cut = sum(any(a < s < b for s in starts[bisect_right(starts, a) :][:1]) for a, b in fences)
     tree = quire.tree(text)
-    right = sum(_is_right(tree, piece, start) for piece, start in zip(pieces, starts, strict=True))
+    right = sum(_is_right(tree, piece) for piece in pieces)
     return Check(len(pieces), "".join(p.text for p in pieces) == text, offsets, cut, len(fences), right)
 
 
-def _is_right(tree: quire.Tree, piece: Piece, start: int) -> bool:
-    """Whether the heading that a chunk is told covers the first text in it that is no heading."""
+def _is_right(tree: quire.Tree, piece: Piece) -> bool:
+    """Whether the heading that a chunk is told covers the first text in it that is no heading.
+
+    A chunk without an offset gets the benefit of the doubt: any place where its first line stands.
+    """
     if piece.heading is None:
         return False
-    at = start + len(piece.text) - len(piece.text.lstrip())
-    index = bisect_right(tree.headings, at, key=lambda heading: heading.start) - 1
+    if piece.start is not None:
+        at = piece.start + len(piece.text) - len(piece.text.lstrip())
+        return _covers(tree, piece.heading, at)
+    places = islice(re.finditer(re.escape(_first_line(piece)), tree.document.text), 50)
+    return any(_covers(tree, piece.heading, found.start()) for found in places)
+
+
+def _covers(tree: quire.Tree, heading: str, at: int) -> bool:
+    index = bisect_right(tree.headings, at, key=lambda h: h.start) - 1
     while index >= 0 and at < tree.headings[index].end:  # on a heading line: go on to what follows
         at = tree.headings[index].end
         at += len(tree.document.text[at : at + 100]) - len(tree.document.text[at : at + 100].lstrip())
-        index = bisect_right(tree.headings, at, key=lambda heading: heading.start) - 1
-    section = tree.at(at)
-    names = [tree.title, *(ancestor.title for ancestor in section.lineage)]
-    return _letters(piece.heading) in {_letters(name) for name in names}
+        index = bisect_right(tree.headings, at, key=lambda h: h.start) - 1
+    names = [tree.title, *(ancestor.title for ancestor in tree.at(at).lineage)]
+    return _letters(heading) in {_letters(name) for name in names}
+
+
+def _first_line(piece: Piece) -> str:
+    return piece.text.strip().partition("\n")[0].rstrip()
 
 
 def _letters(title: str) -> str:
@@ -226,12 +240,12 @@ def _starts(pieces: list[Piece], text: str) -> list[int]:
     starts, at = [], 0
     for piece in pieces:
         if piece.start is None:
-            found = text.find(piece.text.strip().partition("\n")[0], at)
+            found = text.find(_first_line(piece), at)
             at = found if found >= 0 else at
         else:
             at = piece.start
         starts.append(at)
-    return starts
+    return sorted(starts)
 
 
 def _fences(text: str) -> list[tuple[int, int]]:

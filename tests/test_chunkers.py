@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import quire
@@ -242,7 +242,6 @@ PROSE = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     PROSE,
     st.integers(1, 80),
@@ -440,7 +439,6 @@ def test_auto_never_cuts_a_fence_that_is_within_the_limit() -> None:
     assert all(piece.endswith("\n") for piece in pieces)
 
 
-@settings(max_examples=300, deadline=None)
 @given(markdown(), st.integers(20, 100))
 def test_auto_keeps_every_fence_that_fits(text: str, limit: int) -> None:
     """DESIGN §4, as a property, the parser being the judge."""

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import quire
@@ -92,14 +92,12 @@ def check(source: str | bytes, path: str = "") -> None:
         check_chunks(tree, chunks, strategy)
 
 
-@settings(max_examples=300, deadline=None)
 @given(markdown())
 def test_every_strategy_gives_exact_spans_of_generated_markdown(text: str) -> None:
     """Invariants 1–3: the source is kept, chunks are spans, sections join to the source."""
     check(text)
 
 
-@settings(max_examples=150, deadline=None)
 @given(markdown(), st.integers(8, 120), st.sampled_from(["chars", "words", "bpe"]))
 def test_auto_keeps_to_its_limit_and_joins_to_the_text(text: str, limit: int, counter: str) -> None:
     """DESIGN §4: no chunk of auto is over max_tokens, by any counter."""
@@ -110,7 +108,6 @@ def test_auto_keeps_to_its_limit_and_joins_to_the_text(text: str, limit: int, co
         assert "".join(chunk.text for chunk in chunks) == text
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(max_size=400))
 def test_any_text_at_all_has_exact_spans(text: str) -> None:
     """Invariant 2 for text nobody would write."""
@@ -120,7 +117,6 @@ def test_any_text_at_all_has_exact_spans(text: str) -> None:
         check_chunks(tree, quire.chunk(tree, strategy), strategy)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_at_all_are_kept_and_cut_exactly(source: bytes) -> None:
     """Invariants 1 and 2 for bytes that may be no text: offsets refer to the stored bytes."""

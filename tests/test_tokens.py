@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import quire
 from quire.config import TokenSettings
 from quire.errors import MissingExtra
-from quire.tokens import counter
+from quire.tokens import _named, counter
 
 NAMES = ["chars", "words", "bpe"]
 
@@ -43,7 +43,7 @@ def test_chunks_are_counted_by_the_counter_chosen() -> None:
 def test_an_absent_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Optional parts say how to get them."""
     monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
-    counter.cache_clear()
+    _named.cache_clear()
     with pytest.raises(MissingExtra, match=r"pip install 'quire\[tokens\]'"):
         counter(TokenSettings("bpe"))
-    counter.cache_clear()
+    _named.cache_clear()

@@ -42,7 +42,9 @@ def chunk(
     the strategy, such as `max_tokens=400`; `config` holds everything else.
     """
     strategy = config.chunk.strategy if strategy is None else strategy
-    chosen = override(config.chunk.named(strategy), settings, f"{strategy}.")
+    chosen = config.chunk.named(strategy)
+    if settings:
+        chosen = override(chosen, settings, f"{strategy}.")
     if not isinstance(source, Tree):
         source = tree(source, path, config=config)
     return chunkers.split(source, strategy, chosen, config.tokens)

@@ -160,8 +160,6 @@ DEFAULT = Config()
 
 def override(settings: S, changes: Mapping[str, Any], where: str = "") -> S:
     """Settings with some values changed; a nested mapping changes a nested dataclass."""
-    if not changes:
-        return settings
     known = {f.name: getattr(settings, f.name) for f in fields(settings)}  # type: ignore[arg-type]
     new: dict[str, Any] = {}
     for key, value in changes.items():

@@ -64,6 +64,7 @@ _CANDIDATE = re.compile(
 )
 _HEADING, _FENCE, _HTML, _INDENTED, _UNDERLINE = range(1, 6)
 _BLANK = re.compile(r"\n[ \t]*(?=\n|\Z)")
+_PARAGRAPH = re.compile(r"(?:\n[A-Za-z][^\n|]*)+")  # a line with a bar may be the head of a table
 _LIST_ITEM = re.compile(r"\n(?:[-+*]|\d{1,9}[.)]) {1,4}(?![-*_ \t\n])")
 
 # The seven kinds of HTML block, in the order of the CommonMark specification (section 4.6).
@@ -167,13 +168,19 @@ class _Scanner:
             closing = _HTML_END[kind].search(self.text, line)
             end = self.text.find("\n", closing.end()) if closing else len(self.text) - 1
             return self._close(line, end)
+        if kind == _PERHAPS:
+            return self._perhaps(line)
+        self.sync = self._until_blank(line)
+        return self.sync
+
+    def _until_blank(self, line: int) -> int:
         blank = _BLANK.search(self.text, line + 1)
-        end = blank.start() if blank else len(self.text) - 1
-        if kind == _UNTIL_BLANK:
-            self.sync = end
-        elif self._matters(line + 1, end):
-            return self._parse_around(line)
-        return end
+        return blank.start() if blank else len(self.text) - 1
+
+    def _perhaps(self, line: int) -> int:
+        """Skip what may be HTML or text up to a blank line, if that makes no difference."""
+        end = self._until_blank(line)
+        return self._parse_around(line) if self._matters(line + 1, end) else end
 
     def _matters(self, start: int, end: int) -> bool:
         """Whether a line in between means one thing inside an HTML block and another outside."""
@@ -184,7 +191,9 @@ class _Scanner:
         return False
 
     def _indented(self, line: int, after: int) -> int:
-        """Skip what is plainly inside a list item; parse the rest."""
+        """Skip what is plainly inside a list item or plainly makes no difference; parse the rest."""
+        if self.text[after - 2] == "<" and _html_kind(self.text, after - 3) in (0, _PERHAPS):
+            return self._perhaps(line)
         known, width = self.item
         if not width or self._outside(known, line, width):
             self.sync = known = self._sync_before(line)
@@ -201,8 +210,17 @@ class _Scanner:
         return _dedent(width).search(self.text, start, end) is not None
 
     def _underline(self, line: int, after: int) -> int:
-        nothing_above = line == self.sync or self.text[line - 1 : line] == "\n"
-        return after if nothing_above else self._parse_around(line)
+        if line == self.sync or self.text[line - 1 : line] == "\n":  # nothing above it
+            if self.text.startswith("---", line + 1):
+                self.sync = after
+            return after
+        start = self._sync_before(line)
+        if not _PARAGRAPH.fullmatch(self.text, start, line):
+            return self._parse_around(line)
+        level = 1 if "=" in self.text[line:after] else 2
+        self.headings.append(Heading(level, start + self.shift, after + self.shift))
+        self.sync = after
+        return after
 
     def _parse_around(self, line: int) -> int:
         start, end, last = self._sync_before(line), self._sync_after(line), len(self.text) - 1

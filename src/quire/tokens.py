@@ -77,8 +77,12 @@ class Bpe:
         return fits
 
 
-@lru_cache(maxsize=8)
 def counter(settings: TokenSettings) -> Counter:
     """The counter that the settings name."""
+    return _named(settings.counter)
+
+
+@lru_cache(maxsize=8)
+def _named(name: str) -> Counter:
     kinds: dict[str, Callable[[], Counter]] = {"chars": Chars, "words": Words, "bpe": Bpe}
-    return kinds[settings.counter]()
+    return kinds[name]()

@@ -108,6 +108,7 @@ class Section:
     body_end: int
     own_end: int  # where the next section starts
     end: int  # of its last descendant
+    is_blank: bool  # its body holds nothing but white space
 
     def __repr__(self) -> str:
         return f"<Section {self.address} {self.start}:{self.end}>"
@@ -156,11 +157,6 @@ class Section:
     def body(self) -> str:
         """What stands between its heading and the next one."""
         return self.document.text[self.body_start : self.body_end]
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether its body holds nothing but white space."""
-        return not has_text(self.document.text, self.body_start, self.body_end)
 
     @property
     def span_start(self) -> int:
@@ -236,17 +232,21 @@ class Tree:
         text, names, headings, ends = self.document.text, self.names, self.headings, self._ends()
         starts = [heading.start for heading in headings]
         starts.append(len(text))
-        kept = [i for i, end in enumerate(ends) if has_text(text, headings[i].end, end)]
+        blank = [not has_text(text, h.end, starts[i]) for i, h in enumerate(headings, 1)]
+        kept = [i for i, end in enumerate(ends) if not blank[i] or end > starts[i + 1]]
         own_ends = [starts[index] for index in kept]
         own_ends.append(len(text))
-        line = [Section(names, 0, -1, 0, None, 0, 0, starts[0], own_ends[0], len(text))]
+        root_blank = not has_text(text, 0, starts[0])
+        line = [Section(names, 0, -1, 0, None, 0, 0, starts[0], own_ends[0], len(text), root_blank)]
         sections = line[:]
         for position, i in enumerate(kept, 1):
             level, start, body = headings[i]
             while line[-1].level >= level:
                 line.pop()
-            own_end, parent = own_ends[position], line[-1]
-            section = Section(names, position, i, level, parent, start, body, starts[i + 1], own_end, ends[i])
+            own_end, parent, next_start = own_ends[position], line[-1], starts[i + 1]
+            section = Section(
+                names, position, i, level, parent, start, body, next_start, own_end, ends[i], blank[i]
+            )
             line.append(section)
             sections.append(section)
         return sections

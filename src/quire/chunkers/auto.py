@@ -16,14 +16,14 @@ from quire.chunkers.base import Cut, pack
 from quire.config import AutoSettings
 from quire.markdown import Block
 from quire.tokens import Counter
-from quire.tree import Tree, has_text
+from quire.tree import Tree
 
 
 def split(tree: Tree, settings: AutoSettings, counter: Counter) -> Iterator[Cut]:
     """Cuts in document order."""
     text, size = tree.document.text, len(tree.document.text)
-    spoken = [s for s in tree.sections if has_text(text, s.body_start, s.body_end)]
-    if not spoken and has_text(text, 0, size):  # nothing but headings
+    spoken = [section for section in tree.sections if not section.is_blank]
+    if not spoken and tree.has_text(0, size):  # nothing but headings
         spoken = [tree.root]
     target, cutter, start = settings.max_tokens // 2, None, 0
     for number, section in enumerate(spoken, 1):
@@ -156,6 +156,6 @@ class _Cutter:
         """Ends of pieces of a span that keep to the limit."""
         while not self._fits(start, end, self.limit):
             reach = self.counter.reach(self.text, start, end, self.target)
-            start = sentences.word_edge(self.text, start, reach)
+            start = sentences.word_edge(self.text, start, max(reach, start + 1))
             yield start
         yield end

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from quire.chunkers.base import Cut
 from quire.config import NodesSettings
 from quire.tokens import Counter
-from quire.tree import Tree, has_text
+from quire.tree import Tree
 
 
 def split(tree: Tree, settings: NodesSettings, counter: Counter) -> Iterator[Cut]:
     """The bodies that are not blank."""
-    text = tree.document.text
     for section in tree.sections:
-        start, end = section.body_start, section.body_end
-        if has_text(text, start, end):
-            yield Cut(start, end, section)
+        if not section.is_blank:
+            yield Cut(section.body_start, section.body_end, section)

@@ -49,7 +49,7 @@ class _Windows:
         above = max(covered, start + self.least - 1)  # its end lies beyond this
         limit = min(max(above + 1, self._reach(start)), self.size - self.least)
         if limit <= above:  # too little would be left for a window of its own
-            return start, self.size
+            return self._with_less(start, covered, self.size), self.size
         index = bisect_right(self.ends, limit)
         while index and (end := self.ends[index - 1]) > above:
             if self._fits(start, end):
@@ -60,8 +60,10 @@ class _Windows:
     def _long_sentence(self, start: int, covered: int, above: int, limit: int) -> tuple[int, int]:
         """The window where not even the next sentence fits."""
         end = self.ends[bisect_right(self.ends, covered)]
+        if end > self.size - self.least:  # too little would be left behind it
+            end = self.size
         if self._fits(covered, end):
-            less = self._word_after(start, self._furthest(start, end, self.budget), covered)
+            less = self._with_less(start, covered, end)
             shared = self._count(less, covered)
             if shared >= max(1, self.overlap // 4) and end - less >= self.least:
                 return less, end
@@ -70,7 +72,15 @@ class _Windows:
         end = sentences.word_edge(self.text, covered, limit)
         while end > covered + 1 and not self._fits(start, end):
             end = sentences.character_edge(self.text, covered, end - 1)
-        return start, end if end > above else sentences.next_character(self.text, covered, limit)
+        if end <= above:
+            end = sentences.next_character(self.text, covered, limit)
+        return start, end if self.size - end >= self.least else self.size
+
+    def _with_less(self, start: int, covered: int, end: int) -> int:
+        """Where to begin a window to `end` that shares less with the last one, to keep to the budget."""
+        if self._fits(start, end) or not self._fits(covered, end):
+            return start
+        return self._word_after(start, self._furthest(start, end, self.budget), covered)
 
     def _seed(self, start: int, covered: int) -> int:
         """Where the next window begins: at a sentence if one fits the overlap, else at a word."""
@@ -83,11 +93,11 @@ class _Windows:
         return covered if self._reach(seed) <= covered else seed
 
     def _word_after(self, start: int, first: int, end: int) -> int:
-        """The first beginning of a word in `[first, end)`, else of a character near."""
+        """The first beginning of a word in `[first, end)`, else of a character."""
         for at in range(first, end):
             if self.text[at - 1].isspace() and not self.text[at].isspace():
                 return at
-        return sentences.character_edge(self.text, start, first)
+        return min(end, sentences.next_character(self.text, start, first))
 
     def _furthest(self, low: int, end: int, budget: int) -> int:
         """The first place from `low` on from which a budget reaches to `end`."""
