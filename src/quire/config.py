@@ -146,6 +146,26 @@ class ChunkSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How hits become results."""
+
+    limit: int = 10  # results
+    candidates: int = 100  # chunks that are weighed
+    document_evidence: float = 0.2  # how much the rest of a document counts for each of its chunks
+    aggregation_threshold: float = 0.5  # siblings merge when a larger share of them matches
+    min_aggregation_matches: int = 2
+    score_cap_multiplier: float = 2.0  # a merged section scores at most so many times its best child
+
+    def __post_init__(self) -> None:
+        _within("limit", self.limit, 1, 1000)
+        _within("candidates", self.candidates, 1, 10_000)
+        _within("document_evidence", self.document_evidence, 0, 10)
+        _within("aggregation_threshold", self.aggregation_threshold, 0, 1)
+        _within("min_aggregation_matches", self.min_aggregation_matches, 1, 1_000_000)
+        _within("score_cap_multiplier", self.score_cap_multiplier, 1, 1000)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings of one library or one command."""
 
@@ -153,6 +173,7 @@ class Config:
     tree: TreeSettings = field(default_factory=TreeSettings)
     tokens: TokenSettings = field(default_factory=TokenSettings)
     chunk: ChunkSettings = field(default_factory=ChunkSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
 
 
 DEFAULT = Config()

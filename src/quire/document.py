@@ -236,6 +236,11 @@ def format_of(path: str) -> str:
     return "markdown" if is_markdown else "text"
 
 
+def text_of(source: bytes) -> str:
+    """The text of a source, as `Document.from_bytes` reads it."""
+    return _whole_characters(_decode(source, _encoding(source)))
+
+
 def _front_matter_end(markup: str, start: int, limit: int) -> int:
     """Where front matter that opens at `start` ends; `start` if what opens there is none."""
     opening = _OPENING.match(markup, start)

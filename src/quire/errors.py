@@ -7,6 +7,7 @@ QuireError
 │   ├── NotText        it holds binary data
 │   ├── TooLarge       it is over a cap, which is named
 │   └── Unreadable     it is absent, forbidden, or not a regular file
+├── LibraryError       a library cannot be opened, read or written; it was left as it was
 ├── NoResults          what was asked for is not there; the nearest things are named
 └── BrokenInvariant    a strategy's rule cannot be kept on this document
 """
@@ -54,6 +55,14 @@ class TooLarge(SourceError):
 
 class Unreadable(SourceError):
     """The source is absent, forbidden, or not a regular file."""
+
+
+class LibraryError(QuireError):
+    """A library cannot be opened, read or written."""
+
+    def __init__(self, library: str, problem: str) -> None:
+        self.library = library
+        super().__init__(f"{library}: {problem}")
 
 
 class NoResults(QuireError):

@@ -12,26 +12,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quire.errors import QuireError
+from quire.errors import QuireError, SourceError
 from quire.version import VERSION
 
 if TYPE_CHECKING:
     from quire.chunkers.base import Chunk
     from quire.config import Config
     from quire.document import Document
+    from quire.indexer import Report
+    from quire.library import Library
+    from quire.progress import Progress
     from quire.tree import Tree
 
 _files = click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
+_library = click.option(
+    "-L",
+    "--library",
+    envvar="QUIRE_LIBRARY",
+    metavar="FILE",
+    help="The library; by default the nearest .quire/library.db upward, else your own.",
+)
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each document.")
 
 
 def main() -> None:
     """Run the command line; a QuireError is shown in one line."""
-    from quire.surfaces import render
-
     try:
         quire()
     except QuireError as error:
+        from quire.surfaces import render
+
         _complain(str(error))
         sys.exit(render.exit_code(error))
 
@@ -100,15 +110,142 @@ def chunk(
 
 
 @quire.command()
-@_files
+@_library
+@click.argument("sources", nargs=-1, required=True, metavar="FILE|FOLDER...|-")
+@click.option("-c", "--collection", help="The name to file them under; by default the folder's.")
+@click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
+@click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
 @_json
-def toc(files: tuple[str, ...], as_json: bool) -> None:
-    r"""Print the outline of a document: its headings, and the tokens under each.
+def add(
+    library: str | None,
+    sources: tuple[str, ...],
+    collection: str | None,
+    name: str | None,
+    prune: bool,
+    as_json: bool,
+) -> None:
+    """Index files and folders, or bring them up to date. What has not changed costs nothing.
+
+    \b
+    Examples:
+      quire add ./docs
+      quire add README.md ./docs -c manual
+      cat notes.md | quire add - --as notes.md
+    """
+    from quire.indexer import Report
+    from quire.surfaces import render
+
+    with _opened(library, create=True) as opened, _bar() as bar:
+        report = Report()
+        try:
+            for source in sources:
+                if source == "-":
+                    content = sys.stdin.buffer.read()
+                    more = opened.add(content=content, path=name or "stdin.md", collection=collection)
+                else:
+                    more = _add_one(opened, source, collection, prune, bar)
+                report.join(more)
+        except KeyboardInterrupt:
+            _complain("Stopped. What was written is complete; type the same command to go on.")
+            sys.exit(130)
+    _show_report(report, as_json)
+    sys.exit(render.report_code(report))
+
+
+@quire.command()
+@_library
+@click.argument("query")
+@click.option("-c", "--collection", help="Look only in this collection.")
+@click.option(
+    "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
+)
+@click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
+@click.option("--explain", is_flag=True, help="Show how each result came about.")
+@_json
+def search(
+    library: str | None,
+    query: str,
+    collection: str | None,
+    paths: tuple[str, ...],
+    limit: int | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Find the sections that answer a query.
+
+    Words rank, "phrases" must be there, -words must not; a OR b, prefix*, heading:word, title:word
+    and path:folder/ work too.
+
+    \b
+    Examples:
+      quire search "rolling back a deployment"
+      quire search '"exit code" -docker' --path docs/
+      quire search 'heading:install' --json
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        found = opened.search(query, collection=collection, paths=paths, limit=limit, explain=explain)
+    if as_json:
+        _print_json(render.found_json(found))
+    else:
+        for number, result in enumerate(found.results, 1):
+            where, what, text = render.result_lines(number, result)
+            click.secho(where, bold=True)
+            click.secho(what, dim=True)
+            click.echo(render.highlighted(text, sys.stdout.isatty()))
+            if explain:
+                click.echo(f"     {result.explain}")
+        for note in found.notes:
+            _note(note)
+    sys.exit(render.DONE if found.results else render.NOTHING)
+
+
+@quire.command()
+@_library
+@click.argument("address")
+@click.argument("heading", required=False)
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Stop after so many tokens, and say so.")
+@_json
+def read(
+    library: str | None, address: str, heading: str | None, max_tokens: int | None, as_json: bool
+) -> None:
+    """Print a document or a section of it, byte for byte.
+
+    \b
+    Examples:
+      quire read docs:guide.md
+      quire read docs:guide.md#install
+      quire read guide.md "Install > Linux" --max-tokens 500
+    """
+    from dataclasses import asdict
+
+    with _opened(library) as opened:
+        found = opened.read(address, heading, max_tokens=max_tokens)
+        source = opened.source(address)
+    if as_json:
+        _print_json(asdict(found))
+    elif sys.stdout.isatty():
+        from quire.surfaces import render
+
+        click.echo(render.safe(found.text))
+    else:
+        sys.stdout.buffer.write(source[found.byte_start : found.byte_end])
+    for note in found.notes:
+        _note(note)
+
+
+@quire.command()
+@_library
+@click.argument("sources", nargs=-1, required=True, metavar="FILE|ADDRESS...")
+@_json
+def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
+    """Print the outline of a file or of an indexed document: headings, and the tokens under each.
 
     \b
     Examples:
       quire toc README.md
-      quire toc README.md --json
+      quire toc docs:guide.md --json
     """
     from quire import config, tokens
     from quire.surfaces import render
@@ -124,7 +261,165 @@ def toc(files: tuple[str, ...], as_json: bool) -> None:
         else:
             click.echo("\n".join(render.toc_lines(tree, sizes)))
 
-    sys.exit(_each(files, settings, one))
+    files = tuple(name for name in sources if name == "-" or Path(name).exists() or ":" not in name)
+    code = _each(files, settings, one)
+    indexed = [name for name in sources if name not in files]
+    if indexed:
+        with _opened(library) as opened:
+            for name in indexed:
+                one(opened.toc(name))
+    sys.exit(code)
+
+
+@quire.command("list")
+@_library
+@click.option("-c", "--collection", help="Only this collection.")
+@_json
+def list_documents(library: str | None, collection: str | None, as_json: bool) -> None:
+    """List the documents in a library.
+
+    \b
+    Examples:
+      quire list
+      quire list -c docs --json
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        rows = opened.documents(collection)
+        if collection is not None and not rows:
+            opened.search("a", collection=collection)  # raises NoResults, naming the nearest
+    for row in rows:
+        if as_json:
+            _print_json(render.document_json(row))
+        else:
+            click.echo(f"{render.safe(row.address)}  {render.safe(row.title)}  ({row.chunk_count:,})")
+
+
+@quire.command()
+@_library
+@_json
+def status(library: str | None, as_json: bool) -> None:
+    """Say what is in a library, and whether it is sound.
+
+    \b
+    Examples:
+      quire status
+      quire status --json
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        counts, wrong = opened.status(), opened.store.check()
+        shown = render.status_json(opened.url, counts, wrong)
+    if as_json:
+        _print_json(shown)
+    else:
+        click.echo("\n".join(render.status_lines(shown)))
+    sys.exit(render.FAILED if wrong else render.DONE)
+
+
+@quire.command()
+@_library
+@click.argument("addresses", nargs=-1)
+@click.option("-c", "--collection", help="Remove this whole collection.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@_json
+def remove(
+    library: str | None, addresses: tuple[str, ...], collection: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Remove documents, or a collection, from a library. Files are never touched.
+
+    \b
+    Examples:
+      quire remove docs:old.md
+      quire remove --collection docs --dry-run
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        rows = opened.remove(*addresses, collection=collection, dry_run=dry_run)
+    if as_json:
+        _print_json({"removed": [row.address for row in rows], "dry_run": dry_run})
+    else:
+        for row in rows:
+            click.echo(render.safe(row.address))
+        _note(f"{'Would remove' if dry_run else 'Removed'} {render.counted(len(rows), 'document')}.")
+
+
+@quire.command()
+@_library
+@click.option("--check", is_flag=True, help="Only list files that have changed or gone.")
+@click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
+@_json
+def refresh(library: str | None, check: bool, prune: bool, as_json: bool) -> None:
+    """Bring every folder that was added up to date.
+
+    \b
+    Examples:
+      quire refresh
+      quire refresh --check
+      quire refresh --prune
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened, _bar() as bar:
+        if check:
+            changes = opened.check()
+        else:
+            report = opened.refresh(prune=prune, progress=bar)
+    if not check:
+        _show_report(report, as_json)
+        sys.exit(render.report_code(report))
+    if as_json:
+        _print_json(render.changes_json(changes))
+    else:
+        for word, rows in (("changed", changes.changed), ("missing", changes.missing)):
+            for row in rows:
+                click.echo(f"{word}  {render.safe(row.address)}")
+    sys.exit(render.DONE)
+
+
+def _add_one(opened: Library, source: str, collection: str | None, prune: bool, bar: Progress) -> Report:
+    """Add one source; one that cannot be read is reported, and the rest goes on."""
+    from quire.indexer import Report
+    from quire.sources.files import Skipped
+
+    try:
+        return opened.add(source, collection=collection, prune=prune, progress=bar)
+    except SourceError as error:
+        return Report(failed=[Skipped(error.source, error.reason)])
+
+
+def _opened(library: str | None, *, create: bool = False) -> Library:
+    from quire import config
+    from quire.library import Library, default_url
+
+    return Library.open(library or default_url(create=create), create=create, config=config.load())
+
+
+def _bar() -> Any:
+    from quire.surfaces import bar
+
+    return bar.shown() if sys.stderr.isatty() else bar.hidden()
+
+
+def _show_report(report: Report, as_json: bool) -> None:
+    from quire.surfaces import render
+
+    for failed in report.failed:
+        _complain(f"{failed.source}: {failed.reason}")
+    for warning in (*(f"skipped {s.source}: {s.reason}" for s in report.skipped), *report.warnings):
+        _note(warning)
+    if as_json:
+        _print_json(render.report_json(report))
+    else:
+        click.echo(render.report_line(report))
+    if report.missing:
+        _note(
+            f"{render.counted(len(report.missing), 'document')} have no file any more, "
+            f"as {report.missing[0]}. They stay until you add --prune."
+        )
 
 
 def _each(files: tuple[str, ...], settings: Config, do: Callable[[Tree], None]) -> int:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from quire.chunkers.base import Chunk
-from quire.errors import BrokenInvariant, MissingExtra, NoResults, QuireError, SettingError, SourceError
+from quire.errors import (
+    BrokenInvariant,
+    LibraryError,
+    MissingExtra,
+    NoResults,
+    QuireError,
+    SettingError,
+    SourceError,
+)
 from quire.tree import Tree
+
+if TYPE_CHECKING:  # a command that needs no library loads none
+    from quire.indexer import Report
+    from quire.library import Changes
+    from quire.result import Result
+    from quire.searcher import Found
+    from quire.stores.base import Counts
+    from quire.stores.rows import DocumentRow
 
 DONE, NOTHING, USAGE, PARTLY, FAILED = range(5)
 EXIT_CODES: dict[type[QuireError], int] = {
@@ -16,6 +33,7 @@ EXIT_CODES: dict[type[QuireError], int] = {
     SettingError: USAGE,
     MissingExtra: USAGE,
     SourceError: FAILED,
+    LibraryError: FAILED,
     BrokenInvariant: FAILED,
     QuireError: FAILED,
 }
@@ -115,3 +133,84 @@ def toc_lines(tree: Tree, tokens: dict[int, int]) -> Iterable[str]:
         depth = len(section.trail) - 1
         if depth or section is tree.root:
             yield f"{'  ' * depth}{safe(section.title)}  ({tokens[section.position]:,})"
+
+
+def found_json(found: Found) -> dict[str, Any]:
+    """What `quire search --json` prints."""
+    results = [asdict(result) for result in found.results]
+    for result in results:
+        if not result["explain"]:
+            del result["explain"]
+    return {"query": found.query, "mode": found.mode, "results": results, "notes": list(found.notes)}
+
+
+def result_lines(number: int, result: Result) -> tuple[str, str, str]:
+    """A result in three lines: its address, its place, its snippet."""
+    where = f"lines {result.start_line}–{result.end_line}"
+    where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
+    where += ", changed since" if result.stale else ""
+    return (
+        f"{number:>3}. {safe(result.address)}",
+        f"     {safe(' › '.join(result.trail))}  ({where})",
+        f"     {safe(result.snippet)}",
+    )
+
+
+def highlighted(text: str, colour: bool) -> str:
+    """A snippet for a terminal: matches in bold; in a pipe as they are, in `**`."""
+    return re.sub(r"\*\*(.+?)\*\*", "\033[1;33m\\1\033[0m", text) if colour else text
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """What `quire add --json` prints."""
+    shown = asdict(report)
+    shown["seconds"] = round(report.seconds, 3)
+    return shown
+
+
+def report_line(report: Report) -> str:
+    """What an indexing run did, in a sentence."""
+    parts = [f"{report.added:,} added", f"{report.updated:,} updated", f"{report.unchanged:,} unchanged"]
+    parts += [f"{report.removed:,} removed"] if report.removed else []
+    parts += [f"{len(report.failed):,} failed"] if report.failed else []
+    written = f"{counted(report.chunks, 'chunk')} in {report.seconds:.1f} s"
+    return f"{', '.join(parts)}: {written}"
+
+
+def report_code(report: Report) -> int:
+    """Done, partly done, or failed."""
+    if not report.failed:
+        return DONE
+    return PARTLY if report.added or report.updated or report.unchanged else FAILED
+
+
+def document_json(row: DocumentRow) -> dict[str, Any]:
+    """A document without its text."""
+    shown = asdict(row)
+    del shown["seq"]
+    return {"address": row.address, **shown, "is_chunked": row.is_chunked}
+
+
+def changes_json(changes: Changes) -> dict[str, Any]:
+    """What `quire refresh --check --json` prints."""
+    return {
+        "changed": [row.address for row in changes.changed],
+        "missing": [row.address for row in changes.missing],
+    }
+
+
+def status_json(url: str, counts: Counts, wrong: list[str]) -> dict[str, Any]:
+    """What `quire status --json` prints."""
+    return {"library": url, **asdict(counts), "problems": wrong}
+
+
+def status_lines(shown: dict[str, Any]) -> Iterable[str]:
+    """The status for people."""
+    yield f"{shown['library']}"
+    yield (
+        f"{counted(shown['documents'], 'document')}, {counted(shown['sections'], 'section')}, "
+        f"{counted(shown['chunks'], 'chunk')}, {counted(shown['bytes'], 'byte')}"
+    )
+    for name, documents in shown["collections"].items():
+        yield f"  {safe(name)}  {counted(documents, 'document')}"
+    yield from (f"problem: {problem}" for problem in shown["problems"])

@@ -1,0 +1,116 @@
+"""Text to index terms, the same for every database and for queries.
+
+A term holds no white space and no ASCII character but a–z and 0–9, so that any full-text index
+keeps it as it is. Words are folded and stemmed by the rules of their script's language; scripts
+without spaces give pairs of neighbouring characters, and one that stands alone gives itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import Any
+
+VERSION = 1  # of the terms: an index made by another version is made anew
+
+# Terms of words that hold English sentences together: they rank what other words match.
+STOP = frozenset(
+    "a about all also am an and ani are as at be been but by can could did do doe each for from had has have"
+    " he her his how i if in into is it just like me more most my no not of on onli or other our out s she"
+    " should so some such t than that the their them then there these they this to up us was we were what"
+    " when where which who whi will with would you your".split()
+)
+_SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"  # Japanese, Chinese
+    "\u1100-\u11ff\uac00-\ud7af"  # Korean, whose words are long and inflected
+    "\U00020000-\U0003ffff"
+)
+_WORD = re.compile(rf"[{_SPACELESS}]+|[^\W_{_SPACELESS}]+(?:['’][^\W_{_SPACELESS}]+)*")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z0-9]+)*")
+_IS_SPACELESS = re.compile(rf"[{_SPACELESS}]")
+_LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
+_MAX_LENGTH = 64  # characters of a word: what is longer is no word anyone types
+
+# The language whose rules fit most text in a script, by the first letter of a word.
+_LANGUAGES = (
+    ("\u0370", "\u03ff", "greek"),
+    ("\u0400", "\u052f", "russian"),
+    ("\u0600", "\u06ff", "arabic"),
+    ("\u0900", "\u097f", "hindi"),
+    ("\u0b80", "\u0bff", "tamil"),
+)
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text, in order."""
+    if text.isascii():
+        return [_TERMS[word] for word in _ASCII_WORD.findall(text)]
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        if _IS_SPACELESS.match(word):
+            found += _pairs(word)
+        elif term := _TERMS[word]:
+            found.append(term)
+    return found
+
+
+def readable(text: str) -> str:
+    """Markdown without the targets of its links, whose words are not the text's."""
+    return _LINK_TARGET.sub("]", text) if "](" in text else text
+
+
+def word_spans(text: str) -> list[tuple[int, int, str]]:
+    """Each word or pair with its place: start, end, term."""
+    spans: list[tuple[int, int, str]] = []
+    for found in _WORD.finditer(text):
+        start, word = found.start(), found[0]
+        if _IS_SPACELESS.match(word):
+            size = min(2, len(word))
+            spans += [(start + i, start + i + size, pair) for i, pair in enumerate(_pairs(word))]
+        elif term := _TERMS[word]:
+            spans.append((start, found.end(), term))
+    return spans
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+class _Terms(dict[str, str]):
+    """The term of each word seen: text repeats its words, so most are looked up, not worked out."""
+
+    def __missing__(self, word: str) -> str:
+        term = _stem(fold(word[:_MAX_LENGTH]))
+        if len(self) > 500_000:  # bounded, whatever is read
+            self.clear()
+        self[word] = term
+        return term
+
+
+_TERMS = _Terms()
+
+
+def fold(word: str) -> str:
+    """Lower case, without accents and apostrophes."""
+    word = word.lower().replace("’", "'")
+    if not word.isascii():
+        plain = unicodedata.normalize("NFKD", word)
+        word = "".join(char for char in plain if not unicodedata.combining(char)).casefold()
+        word = unicodedata.normalize("NFC", word)
+    return word
+
+
+def _stem(word: str) -> str:
+    first = word[:1]
+    language = next((name for low, high, name in _LANGUAGES if low <= first <= high), "english")
+    stemmed: str = _stemmer(language).stemWord(word)
+    return re.sub(r"[^\w]|_", "", stemmed)
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer(language, 0)  # no cache of its own: ours is in front of it

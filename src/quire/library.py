@@ -1,0 +1,332 @@
+"""Library: the Python API, and all that surfaces call.
+
+with Library.open("docs.db", create=True) as library:
+    library.add("./docs")
+    for result in library.search("how do I install it").results:
+        print(result.address, result.snippet)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from quire import indexer, searcher, sentences
+from quire.config import DEFAULT, Config
+from quire.document import Document
+from quire.errors import NoResults, SettingError, Unreadable, nearest
+from quire.indexer import Report
+from quire.progress import Progress
+from quire.searcher import Found
+from quire.stores import open_store
+from quire.stores.base import Counts, Filters, Store
+from quire.stores.rows import DocumentRow, SectionRow
+from quire.tokens import counter
+from quire.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A passage, exactly as it stands in its source, with its citation."""
+
+    address: str
+    breadcrumb: str
+    text: str
+    start: int
+    end: int
+    byte_start: int
+    byte_end: int
+    start_line: int
+    end_line: int
+    tokens: int
+    others: int  # sections of the same name
+    stale: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Documents whose files are not what was read."""
+
+    changed: tuple[DocumentRow, ...]
+    missing: tuple[DocumentRow, ...]
+
+
+class Library:
+    """One index of documents: a SQLite file."""
+
+    def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
+        self.store, self.url, self.config = store, url, config
+
+    @classmethod
+    def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Library:
+        """The library at a path. Raises NoResults if there is none and `create` is not given."""
+        return cls(open_store(os.fspath(url), create=create), os.fspath(url), config)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.store.close()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------ adding
+
+    def add(
+        self,
+        *paths: str | os.PathLike[str],
+        content: str | bytes | None = None,
+        path: str | None = None,
+        collection: str | None = None,
+        title: str | None = None,
+        prune: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Index files and folders, or content under a path of its own. Content wins over paths."""
+        if content is not None:
+            return self._add_content(content, path or "content.md", collection or "content", title)
+        if not paths:
+            raise SettingError("add", "Must provide path, url, or content")
+        report = Report()
+        for source in paths:
+            report.join(self._add_path(Path(source), collection, prune, progress))
+        return report
+
+    def _add_content(self, content: str | bytes, path: str, collection: str, title: str | None) -> Report:
+        make: Any = Document.from_bytes if isinstance(content, bytes) else Document.from_text
+        document = make(content, path, collection=collection, title=title, settings=self.config.document)
+        report = Report()
+        old = self.store.document(collection, path)
+        if old and old.checksum == document.checksum and old.made_by == indexer.made_by(self.config):
+            report.unchanged = 1
+            return report
+        prepared = indexer.prepare(document, self.config)
+        report.count(prepared, self.store.write([prepared])[0])
+        return report
+
+    def _add_path(self, path: Path, collection: str | None, prune: bool, progress: Progress | None) -> Report:
+        if not path.exists():
+            raise Unreadable(str(path), "no such file or folder")
+        root, only = (path, None) if path.is_dir() else (path.absolute().parent, path)
+        name = collection or root.resolve().name or "files"
+        return indexer.index_folder(
+            self.store, root, name, self.config, prune=prune, only=only, progress=progress
+        )
+
+    def refresh(self, *, prune: bool = False, progress: Progress | None = None) -> Report:
+        """Bring every folder that was added up to date."""
+        report = Report()
+        for collection, root in sorted(
+            {(row.collection, row.root) for row in self.documents() if row.root is not None}
+        ):
+            if Path(root).is_dir():
+                added = indexer.index_folder(
+                    self.store, Path(root), collection, self.config, prune=prune, progress=progress
+                )
+                report.join(added)
+            else:
+                gone = self.store.documents(Filters(collection), root=root)
+                report.missing += [row.address for row in gone]
+        return report
+
+    def check(self, collection: str | None = None) -> Changes:
+        """Documents whose files have changed or gone. Content with no file is passed over."""
+        changed, missing = [], []
+        for row in self.documents(collection):
+            if row.file is None or not searcher.is_stale(row):
+                continue
+            if not os.path.exists(row.file):  # noqa: PTH110
+                missing.append(row)
+            elif indexer.checksum_of(row.file, self.config) != row.checksum:
+                changed.append(row)
+        return Changes(tuple(changed), tuple(missing))
+
+    def remove(
+        self, *addresses: str, collection: str | None = None, dry_run: bool = False
+    ) -> list[DocumentRow]:
+        """Remove documents by address, or a whole collection; those that were, or would be, removed."""
+        if addresses:
+            rows = [self._document(address)[0] for address in addresses]
+        elif collection is not None:
+            rows = self.documents(collection)
+            if not rows:
+                raise NoResults(self._no_collection(collection))
+        else:
+            raise SettingError("remove", "Name what to remove: addresses, or a collection")
+        if not dry_run:
+            self.store.remove([row.seq for row in rows])
+        return rows
+
+    # ----------------------------------------------------------------------------------- finding
+
+    def search(
+        self,
+        query: str,
+        *,
+        collection: str | None = None,
+        paths: Iterable[str] = (),
+        limit: int | None = None,
+        explain: bool = False,
+    ) -> Found:
+        """The best sections for a query. Raises NoResults for a collection that is not there."""
+        settings = self.config.search if limit is None else replace(self.config.search, limit=limit)
+        filters = Filters(collection, ("document", "external"), tuple(paths))
+        return searcher.search(self.store, query, filters, settings, explain=explain)
+
+    def documents(self, collection: str | None = None) -> list[DocumentRow]:
+        """The documents of a collection, or all."""
+        return self.store.documents(Filters(collection))
+
+    def document(self, address: str) -> DocumentRow | None:
+        """One document by its address or path; None if there is none."""
+        try:
+            return self._document(address)[0]
+        except NoResults:
+            return None
+
+    def status(self) -> Counts:
+        """What is in the library."""
+        return self.store.counts()
+
+    # ----------------------------------------------------------------------------------- reading
+
+    def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
+        """A document or a section of it, exactly as it stands; by address, slug, heading or path `A > B`."""
+        document, rest = self._document(address)
+        section, others, part = self._section(document, heading or rest)
+        start, end = section.start, section.end
+        if part:
+            start, end = self._part(document, section, part)
+        return self._reading(document, section, start, end, others, max_tokens)
+
+    def _reading(
+        self,
+        document: DocumentRow,
+        section: SectionRow,
+        start: int,
+        end: int,
+        others: int,
+        max_tokens: int | None,
+    ) -> Reading:
+        source = Document.from_bytes(self.store.source(document.seq), document.path, settings=_NO_LIMIT)
+        count, notes, whole = counter(self.config.tokens), list[str](), end
+        if others:
+            notes.append(
+                f"{others} more of this name; name it by its path, as in 'Parent > {section.title}'."
+            )
+        if max_tokens is not None and count.count(source.text, start, end) > max_tokens:
+            reach = count.reach(source.text, start, end, max_tokens)
+            end = sentences.word_edge(source.text, start, max(reach, start + 1))
+        address = f"{document.address}#{section.slug}" if section.slug else document.address
+        if end < whole:
+            left = count.count(source.text, end, whole)
+            line = source.lines_at([end])[0]
+            notes.append(f"{left:,} tokens from line {line} on were left out; raise max_tokens for {address}")
+        places = sorted({start, max(start, end - 1), end})
+        byte_of = dict(zip(places, source.bytes_at(places), strict=True))
+        line_of = dict(zip(places, source.lines_at(places), strict=True))
+        return Reading(
+            address,
+            f"> {' › '.join(section.titles)}",
+            source.text[start:end],
+            start,
+            end,
+            byte_of[start],
+            byte_of[end],
+            line_of[start],
+            line_of[max(start, end - 1)],
+            count.count(source.text, start, end),
+            others,
+            searcher.is_stale(document),
+            tuple(notes),
+        )
+
+    def source(self, address: str) -> bytes:
+        """The exact bytes of a document."""
+        return self.store.source(self._document(address)[0].seq)
+
+    def toc(self, address: str) -> Tree:
+        """The tree of a document."""
+        row, _ = self._document(address)
+        document = Document.from_bytes(
+            self.store.source(row.seq),
+            row.path,
+            collection=row.collection,
+            format=row.format,
+            title=row.title,
+            settings=_NO_LIMIT,
+        )
+        return Tree(document, self.config.tree)
+
+    def _document(self, address: str) -> tuple[DocumentRow, str]:
+        """The document an address names, and what follows its #. Raises NoResults, naming the nearest."""
+        for collection, path, rest in _ways_to_read(address):
+            if found := self.store.document(collection, path):
+                return found, rest
+        known = [row.address for row in self.documents()]
+        if not known:
+            raise NoResults("The library is empty. Add documents with: quire add ./docs")
+        wanted = address.partition("#")[0]
+        names = known + [name.partition(":")[2] for name in known]
+        close = nearest(wanted, names) if len(known) < 5000 else ""
+        said = close if close.startswith("Did") else "See what there is with: quire list"
+        raise NoResults(f"No document {wanted!r} is indexed. {said}")
+
+    def _section(self, document: DocumentRow, name: str) -> tuple[SectionRow, int, int]:
+        sections = self.store.sections(document.seq)
+        slug, _, part = name.rpartition("~")
+        if part.isdigit() and (not slug or any(s.slug == slug for s in sections)):
+            found = next((s for s in sections if s.slug == slug), sections[0])
+            return found, 0, int(part)
+        if not name:
+            return sections[0], 0, 0
+        found_section, others = self.toc(document.address).find(name)
+        return sections[found_section.position], others, 0
+
+    def _part(self, document: DocumentRow, section: SectionRow, part: int) -> tuple[int, int]:
+        first = document.seq << 20
+        chunks = self.store.chunks(range(first, first + document.chunk_count))
+        for chunk in chunks.values():
+            if chunk.section == section.position and chunk.part == part:
+                return chunk.start, chunk.end
+        raise NoResults(f"{document.address}#{section.slug} has no part {part}.")
+
+    def _no_collection(self, name: str) -> str:
+        return f"No collection {name!r}. {nearest(name, self.status().collections)}"
+
+
+_NO_LIMIT = replace(DEFAULT.document, max_bytes=2**40)
+
+
+def _ways_to_read(address: str) -> list[tuple[str | None, str, str]]:
+    """Collection, path and rest of an address, the likeliest reading first; a path may hold : and #."""
+    ways: list[tuple[str | None, str, str]] = []
+    places = [len(address), *(i for i, char in enumerate(address) if char == "#")]
+    for place in places:
+        before, rest = address[:place], address[place + 1 :]
+        collection, colon, path = before.partition(":")
+        if colon:
+            ways.append((collection, path, rest))
+        ways.append((None, before, rest))
+    return ways
+
+
+def default_url(*, create: bool = False) -> str:
+    """The nearest .quire/library.db upward; else a new one here, or the user's own."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / ".quire" / "library.db").exists():
+            return str(folder / ".quire" / "library.db")
+    if create:
+        return str(here / ".quire" / "library.db")
+    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return str(Path(data) / "quire" / "library.db")

@@ -1,0 +1,114 @@
+"""Hits to the sections that answer: siblings that match together become their parent.
+
+In come ranked chunks of any number of documents, and the nodes of their sections and of all that
+stand above them. Out come sections, best first. Always: every hit is in exactly one of them, the
+order of the hits makes no difference, and only the root can stand beside a child of its own.
+
+    Guide
+    ├── Install             ──►  Install  0.8   two of its three children match
+    │   ├── Linux    0.5
+    │   ├── Mac      0.3
+    │   └── Windows
+    └── Use
+        └── Start    0.2    ──►  Start    0.2   one child alone stays as it is
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from quire.result import Hit, Merged, Node
+
+Key = tuple[int, int]  # a document's row and a section's position in it
+
+
+def sections(
+    hits: Sequence[Hit],
+    nodes: Mapping[Key, Node],
+    *,
+    threshold: float = 0.5,
+    min_matches: int = 2,
+    score_cap: float = 2.0,
+) -> list[Merged]:
+    """The sections that answer, best first; ties are in order of document and position.
+
+    `nodes` holds every section with a hit and all its ancestors. More than `threshold` of a section's
+    children and at least `min_matches` of them must match for it to replace them; it then scores at
+    most `score_cap` times the best of them, which presumes that scores are not negative.
+    """
+    rules = _Rules(threshold, min_matches, score_cap)
+    own = _by_section(hits)
+    matching: defaultdict[Key, list[Merged]] = defaultdict(list)  # by the parent that may replace them
+    settled: list[Merged] = []
+    for key in _bottom_up(own, nodes):
+        node, mine, below = nodes[key], own.get(key, []), matching.pop(key, [])
+        if not rules.absorbs(node, mine, below):
+            settled += below
+            below = []
+        if mine or below:
+            matching[node.document, node.parent].append(rules.merged(node, mine, below))
+    settled += chain.from_iterable(matching.values())  # the roots: nothing is left above them
+    return sorted(map(_in_order, settled), key=lambda it: (-it.score, it.document, it.section))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """When a section replaces its matching children, and what it then scores."""
+
+    threshold: float
+    min_matches: int
+    score_cap: float
+
+    def absorbs(self, node: Node, mine: list[Hit], below: list[Merged]) -> bool:
+        """Whether a section takes its matching children in."""
+        # Rule 4 lets the document be returned when it matches; it does not say that its children then
+        # go. A matching preamble must not swallow better sections: the root stands beside its children,
+        # and replaces them only when all of them match.
+        if node.parent < 0:
+            return self._enough(below) and len(below) == node.children
+        # The share is a division: 29 / 100 is not over 0.29, but 29 is over 0.29 * 100 in floating point.
+        return bool(mine) or (self._enough(below) and len(below) / node.children > self.threshold)
+
+    def _enough(self, below: list[Merged]) -> bool:
+        return len(below) >= max(1, self.min_matches)
+
+    def merged(self, node: Node, mine: list[Hit], below: list[Merged]) -> Merged:
+        """A section with its own hits and all that it replaces, not yet in order."""
+        scores = [hit.score for hit in mine]
+        if below:
+            scores.append(self._aggregate([child.score for child in below]))
+        return Merged(
+            node.document,
+            node.position,
+            max(scores),
+            (*mine, *chain.from_iterable(child.hits for child in below)),
+            (*chain.from_iterable((child.section, *child.merged_from) for child in below),),
+        )
+
+    def _aggregate(self, scores: list[float]) -> float:
+        return min(sum(scores), self.score_cap * max(scores))
+
+
+def _by_section(hits: Iterable[Hit]) -> dict[Key, list[Hit]]:
+    found: defaultdict[Key, list[Hit]] = defaultdict(list)
+    for hit in hits:
+        found[hit.document, hit.section].append(hit)
+    return dict(found)
+
+
+def _bottom_up(matched: Iterable[Key], nodes: Mapping[Key, Node]) -> list[Key]:
+    """Every matching section and all above them, children before parents."""
+    family: set[Key] = set()
+    for document, position in matched:
+        while position >= 0 and (document, position) not in family:
+            family.add((document, position))
+            position = nodes[document, position].parent
+    return sorted(family, reverse=True)  # positions are in document order: a child's is the larger
+
+
+def _in_order(result: Merged) -> Merged:
+    hits = sorted(result.hits, key=lambda hit: (-hit.score, hit.section, hit.chunk, hit.match))
+    return replace(result, hits=tuple(hits), merged_from=tuple(sorted(result.merged_from)))

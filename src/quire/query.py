@@ -1,0 +1,170 @@
+"""A string to a Query: what to look for, what to leave out, and where.
+
+    words  "a phrase"  -not  this OR that  prefix*  title:word  heading:"a phrase"  path:docs/
+
+Any string is a query, in linear time; one with nothing to look for is a SettingError. Always: a term's
+text is stripped, says something (it is not all punctuation) and has at most MAX_CHARS characters; a term
+is not both a phrase and a prefix; white space around a query changes nothing. Texts are as typed:
+cutting them into index terms, folding case and stemming come later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from unicodedata import category
+
+from quire.errors import SettingError
+
+MAX_CHARS = 200  # of a term; what is longer is pasted text, and matches nothing as one term
+
+# A minus counts only where a word begins, and `--flag` is a word. `Path::new` is no field, nor is `title: x`.
+_ITEM = re.compile(
+    r"""
+    (?P<minus>(?<!\S)-(?![-\s]))?
+    (?:(?P<field>(?ai:title|heading|path)):(?![:\s]|$))?
+    (?:["“”](?P<phrase>[^"“”]*)["“”]?|(?P<word>[^\s"“”]+))
+    """,
+    re.VERBOSE,
+)
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
+_ALPHANUMERIC = re.compile(r"[^\W_]")
+_SIGNS = {"Sm", "Sc", "So", "Cn", "Co"}  # emoji among them; Cn is an emoji newer than this Python
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing to match: a word, the start of a word, or a phrase."""
+
+    text: str
+    phrase: bool = False
+    prefix: bool = False
+    negated: bool = False
+    field: str = ""  # "title", "heading" or "path"; "" is any field
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What was asked: one term of every group is wanted, none of the negated, from the paths in filters."""
+
+    text: str
+    groups: tuple[tuple[Term, ...], ...]
+    negated: tuple[Term, ...]
+    filters: tuple[Term, ...]
+    notes: tuple[str, ...]  # sentences about what was ignored
+
+
+_OR, _AND = Term("OR"), Term("AND")
+_ONLY_NEGATED = "has only words to leave out: add one to look for"
+_EMPTY = 'is empty: type some words, or a "phrase"'
+_LONG = f"Terms are cut to {MAX_CHARS} characters."
+_ODD_OR = "OR is ignored beside a -word or a path: filter."
+
+
+def parse(text: str, max_terms: int = 64) -> Query:
+    """The query that a text asks; raises SettingError when it leaves nothing to look for."""
+    text = _UNSTORABLE.sub("", text).strip()
+    # Operators stand between terms, so twice the terms is as far as one has to look.
+    found = _join(list(islice(_items(text), 2 * max_terms + 1)))
+    used = [(_cut(term), either) for term, either in found[:max_terms]]
+    terms = [term for term, _ in used]
+    groups, negated = _groups(used), tuple(term for term in terms if term.negated)
+    if not groups:
+        raise SettingError("query", _ONLY_NEGATED if negated else _EMPTY)
+    notes = {
+        f"Only the first {max_terms} terms are used.": len(found) > max_terms,
+        _LONG: any(len(term.text) > MAX_CHARS for term, _ in found[:max_terms]),
+        _ODD_OR: _has_odd_or(used),
+    }
+    filters = tuple(term for term in terms if _is_filter(term))
+    return Query(text, groups, negated, filters, tuple(note for note, applies in notes.items() if applies))
+
+
+def _items(text: str) -> Iterator[Term]:
+    """The terms of a text in order, OR and AND among them as words."""
+    for item in _ITEM.finditer(text):
+        phrase, field = item["phrase"], (item["field"] or "").lower()
+        said = item["word"] if phrase is None else " ".join(phrase.split())
+        if _says_something(said):
+            term = _word(said, field) if phrase is None else Term(said, phrase=True)
+            yield replace(term, negated=bool(item["minus"]), field=field)
+
+
+def _word(word: str, field: str) -> Term:
+    """A word, a prefix, or for `a:b` the phrase of its parts. A path keeps its colons."""
+    if ":" in word and field != "path":
+        parts = [part for part in word.split(":") if _says_something(part)]
+        if len(parts) > 1:
+            return Term(" ".join(parts), phrase=True)
+        word = "".join(parts)
+    bare = word.rstrip("*")
+    return Term(bare, prefix=bare != word)
+
+
+def _says_something(text: str) -> bool:
+    """Whether a text is more than punctuation, as far as it is used."""
+    text = text[:MAX_CHARS]
+    if _ALPHANUMERIC.search(text):
+        return True
+    return not text.isascii() and any(c > "~" and category(c) in _SIGNS for c in text)
+
+
+def _join(items: list[Term]) -> list[tuple[Term, bool]]:
+    """The terms without operators, each with whether OR joins it to the one before."""
+    found, either = list[tuple[Term, bool]](), False
+    for at, item in enumerate(items):
+        if not _is_operator(item):
+            found.append((item, either))
+        elif not _is_between_terms(items, at):
+            found.append((Term(item.text.lower()), False))
+        either = item == _OR and _is_between_terms(items, at)
+    return found
+
+
+def _is_operator(item: Term) -> bool:
+    return item in (_OR, _AND)
+
+
+def _is_between_terms(items: list[Term], at: int) -> bool:
+    around = items[at - 1 : at] + items[at + 1 : at + 2]
+    return len(around) == 2 and not any(map(_is_operator, around))
+
+
+def _cut(term: Term) -> Term:
+    """A term of at most MAX_CHARS; a phrase ends with a whole word, as half a word finds nothing."""
+    if len(term.text) <= MAX_CHARS:
+        return term
+    text = term.text[:MAX_CHARS]
+    if term.phrase and not term.text[MAX_CHARS].isspace():
+        whole = text.rpartition(" ")[0]
+        text = whole if _says_something(whole) else text
+    return replace(term, text=text.rstrip())
+
+
+def _groups(terms: list[tuple[Term, bool]]) -> tuple[tuple[Term, ...], ...]:
+    """The terms to look for, those joined by OR together."""
+    groups, before = list[list[Term]](), False
+    for term, either in terms:
+        wanted = _is_wanted(term)
+        if wanted and before and either:
+            groups[-1].append(term)
+        elif wanted:
+            groups.append([term])
+        before = wanted
+    return tuple(map(tuple, groups))
+
+
+def _has_odd_or(terms: list[tuple[Term, bool]]) -> bool:
+    """Whether an OR joins terms that are not alternatives; paths are, with or without it."""
+    pairs = [(a, b) for (a, _), (b, either) in pairwise(terms) if either]
+    return any(not all(map(_is_wanted, pair)) and not all(map(_is_filter, pair)) for pair in pairs)
+
+
+def _is_wanted(term: Term) -> bool:
+    return not term.negated and term.field != "path"
+
+
+def _is_filter(term: Term) -> bool:
+    return not term.negated and term.field == "path"

@@ -1,0 +1,73 @@
+"""What a search returns: hits from the store, results from merging, and the trace of how they came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked chunk. A larger score is better."""
+
+    chunk: int  # the chunk's row
+    document: int  # the document's row
+    section: int  # the section's position in its document
+    score: float
+    match: str = "keyword"  # keyword, semantic or both
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A section as merging sees it: where it hangs, and how many sections hang on it."""
+
+    document: int
+    position: int
+    parent: int  # position of its parent; -1 for the root
+    level: int
+    children: int
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A section that answers a query, and the hits that it stands for, best first."""
+
+    document: int
+    section: int
+    score: float
+    hits: tuple[Hit, ...]
+    merged_from: tuple[
+        int, ...
+    ] = ()  # positions of the sections it replaced; empty for one that matched itself
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A section with its citation. Offsets are characters and bytes of the source; lines count from 1."""
+
+    address: str
+    collection: str
+    kind: str
+    path: str
+    url: str | None
+    title: str
+    heading: str | None
+    trail: tuple[str, ...]
+    breadcrumb: str
+    header_path: str
+    snippet: str
+    score: float
+    match: str
+    start: int
+    end: int
+    byte_start: int
+    byte_end: int
+    start_line: int
+    end_line: int
+    depth: int
+    document_id: str
+    chunk_ids: tuple[str, ...]
+    merged_from: tuple[str, ...]
+    promotion: str
+    stale: bool
+    explain: dict[str, Any] = field(default_factory=dict, compare=False)

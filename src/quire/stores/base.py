@@ -1,0 +1,107 @@
+"""The Store protocol: what indexing and searching ask of a database.
+
+Always: a reader sees a document's old version or its new one, whole; what `write` has returned
+from survives a crash; filters apply before any limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from quire.query import Query
+from quire.result import Hit, Node
+from quire.stores.rows import ChunkRow, DocumentRow, Prepared, SectionRow
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents a search or a listing looks at."""
+
+    collection: str | None = None
+    kinds: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # each the beginning of a path, or a pattern with *
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is in a library."""
+
+    documents: int
+    sections: int
+    chunks: int
+    bytes: int
+    collections: dict[str, int]  # documents of each
+
+
+class Store(Protocol):
+    """A library's database."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+    def generation(self) -> int:
+        """A number that moves whenever anything is written."""
+        ...
+
+    def write(self, batch: Sequence[Prepared]) -> list[bool]:
+        """Write documents in one transaction; for each, whether it replaced one of the same identity."""
+        ...
+
+    def touch(self, seen: Iterable[tuple[int, int, int]]) -> None:
+        """Note that documents (row, size, mtime) are unchanged though their files were written."""
+        ...
+
+    def move(self, row: int, path: str, mtime_ns: int) -> None:
+        """Give a document another path and keep all that is known of it."""
+        ...
+
+    def remove(self, rows: Sequence[int]) -> None:
+        """Delete documents and all that belongs to them, in one transaction."""
+        ...
+
+    def documents(self, filters: Filters, *, root: str | None = None) -> list[DocumentRow]:
+        """Documents by collection and path."""
+        ...
+
+    def document(self, collection: str | None, path: str) -> DocumentRow | None:
+        """One document by its path, in any collection if none is named."""
+        ...
+
+    def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
+        """Documents by their rows."""
+        ...
+
+    def source(self, row: int) -> bytes:
+        """The exact bytes of a document."""
+        ...
+
+    def sections(self, row: int) -> list[SectionRow]:
+        """The sections of a document, in order."""
+        ...
+
+    def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
+        """Sections by (document, position), with all their ancestors, as merging wants them."""
+        ...
+
+    def section(self, row: int, position: int) -> SectionRow:
+        """One section."""
+        ...
+
+    def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
+        """Chunks by their ids."""
+        ...
+
+    def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks that match a query's words, best first."""
+        ...
+
+    def counts(self) -> Counts:
+        """What is in the library."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong with the library; empty if all is well."""
+        ...

@@ -1,0 +1,471 @@
+"""A library in one SQLite file: the default.
+
+Always: one transaction covers text, sections, chunks and terms, so a crash cannot part them. The
+full-text table is contentless: a chunk's terms are worked out again from its text to take it out.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from quire import analyze
+from quire.document import text_of
+from quire.errors import LibraryError, NoResults
+from quire.query import Query, Term
+from quire.result import Hit, Node
+from quire.stores.base import Counts, Filters
+from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SectionRow, row_id, words_of
+
+APPLICATION_ID = 0x51756972  # "Quir"
+BUSY_SECONDS = 30.0
+WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
+COMMON_SHARE = 0.05  # a term in more of the chunks than this ranks, but does not match
+COMMON_FROM = 2000  # chunks: in a smaller library no term is too common
+_SHIFT = MAX_CHUNKS.bit_length() - 1
+_DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
+_SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
+_CHUNK = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
+
+
+class SqliteStore:
+    """One open file."""
+
+    def __init__(self, path: str, *, create: bool = False) -> None:
+        self.path = Path(path)
+        exists = self.path.exists() and self.path.stat().st_size > 0
+        if not exists and not create:
+            raise NoResults(f"No library at {path}. Make one with: quire add ./docs")
+        if not exists:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.read_only = False
+        self.db = self._open()
+        self._common: tuple[int, frozenset[str]] = (-1, frozenset())
+        try:
+            self._check_file()
+            self._migrate()
+        except BaseException:
+            self.db.close()
+            raise
+
+    # ------------------------------------------------------------------------ the file itself
+
+    def _open(self) -> sqlite3.Connection:
+        """For writing if the file allows it, else for reading; even from a medium that cannot be written."""
+        if str(self.path) == ":memory:":
+            return sqlite3.connect(":memory:", isolation_level=None)
+        name = self.path.absolute().as_posix().replace("?", "%3f").replace("#", "%23")
+        problem: sqlite3.Error | None = None
+        for mode in ("rwc", "ro", "ro&immutable=1"):
+            try:
+                db = sqlite3.connect(
+                    f"file:{name}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+                )
+                db.execute("PRAGMA foreign_keys = ON")
+                db.execute("SELECT count(*) FROM sqlite_master")
+                if mode == "rwc":
+                    self._prepare_for_writing(db)
+                self.read_only = mode != "rwc"
+            except sqlite3.Error as error:
+                problem = problem or error
+            else:
+                return db
+        raise LibraryError(str(self.path), f"cannot be opened as a library: {problem}")
+
+    def _prepare_for_writing(self, db: sqlite3.Connection) -> None:
+        application = db.execute("PRAGMA application_id").fetchone()[0]
+        if application == APPLICATION_ID:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("ROLLBACK")
+
+    def _check_file(self) -> None:
+        application = self._value("PRAGMA application_id")
+        tables = self._value("SELECT count(*) FROM sqlite_master")
+        if application != APPLICATION_ID and (application or tables):
+            raise LibraryError(
+                str(self.path), "is another program's database. It was left as it is; name another file."
+            )
+
+    def _migrate(self) -> None:
+        """Bring the schema up to date, each step in a transaction, after a copy has been made."""
+        folder = files("quire.stores").joinpath("sql/sqlite")
+        steps = sorted((int(f.name[:3]), f) for f in folder.iterdir() if f.name.endswith(".sql"))
+        version, newest = self._value("PRAGMA user_version"), steps[-1][0]
+        if version > newest:
+            raise LibraryError(
+                str(self.path),
+                f"was written by a newer Quire (schema {version}, this one knows {newest}). "
+                "It was left as it is; install a newer Quire.",
+            )
+        if version == newest:
+            return
+        if self.read_only:
+            raise LibraryError(str(self.path), "needs an upgrade and cannot be written to")
+        if version:
+            shutil.copy2(self.path, f"{self.path}.schema-{version}.backup")
+        else:
+            self.db.execute("PRAGMA journal_mode = WAL")
+        self.db.execute("PRAGMA synchronous = FULL")
+        with self._transaction():
+            done = self._value("PRAGMA user_version")
+            for number, step in steps:
+                if number > done:
+                    for statement in _statements(step.read_text("utf-8")):
+                        self.db.execute(statement)
+            self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self.db.execute(f"PRAGMA user_version = {newest}")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.db.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing. Says why where the file cannot be written."""
+        if self.read_only:
+            raise LibraryError(str(self.path), "cannot be written to: the file or its folder is read-only")
+        try:
+            self.db.execute("BEGIN IMMEDIATE")
+            yield
+            self.db.execute("COMMIT")
+        except BaseException as error:
+            if self.db.in_transaction:  # a full disk has rolled back already
+                self.db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise LibraryError(str(self.path), f"nothing was written: {error}") from error
+            raise
+
+    def _value(self, sql: str, *args: Any) -> Any:
+        return self.db.execute(sql, args).fetchone()[0]
+
+    # ---------------------------------------------------------------------------------- writing
+
+    def generation(self) -> int:
+        """A number that moves whenever anything is written."""
+        return int(self._value("SELECT value FROM facts WHERE name = 'generation'"))
+
+    def _next_generation(self) -> None:
+        self.db.execute("UPDATE facts SET value = value + 1 WHERE name = 'generation'")
+
+    def write(self, batch: Sequence[Prepared]) -> list[bool]:
+        """Write documents in one transaction; for each, whether it replaced one."""
+        with self._transaction():
+            replaced = [self._write_one(prepared) for prepared in batch]
+            self._next_generation()
+            self._count_common_terms()
+        return replaced
+
+    def _write_one(self, new: Prepared) -> bool:
+        identity = (new.collection, new.kind, new.path)
+        old = self.db.execute(
+            "SELECT seq, updated_at FROM documents WHERE (collection, kind, path) = (?, ?, ?)", identity
+        ).fetchone()
+        now = time.time_ns() // 1_000_000
+        values = (new.url, new.root, new.format, new.title, new.source, new.checksum, new.size, new.mtime_ns)
+        values += (new.made_by, len(new.chunks))  # type: ignore[assignment]
+        if old:
+            row = old[0]
+            self._drop_parts(row)
+            self.db.execute(
+                "UPDATE documents SET url = ?, root = ?, format = ?, title = ?, source = ?, checksum = ?,"
+                " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, updated_at = ? WHERE seq = ?",
+                (*values, max(now, old[1] + 1), row),
+            )
+        else:
+            cursor = self.db.execute(
+                "INSERT INTO documents (id, collection, kind, path, url, root, format, title, source,"
+                " checksum, size, mtime_ns, made_by, chunk_count, created_at, updated_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (row_id(new.kind, f"{new.collection}:{new.path}"), *identity, *values, now, now),
+            )
+            row = cursor.lastrowid or 0
+        self._add_parts(row, new)
+        return old is not None
+
+    def _add_parts(self, row: int, new: Prepared) -> None:
+        first = row << _SHIFT
+        self.db.executemany(
+            f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})",
+            ((row, *section) for section in new.sections),
+        )
+        self.db.executemany(
+            f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})",
+            ((first + index, row, *chunk) for index, chunk in enumerate(new.chunks)),
+        )
+        self.db.executemany(
+            "INSERT INTO words (rowid, title, trail, body) VALUES (?, ?, ?, ?)",
+            ((first + index, *words) for index, words in enumerate(new.words)),
+        )
+
+    def _drop_parts(self, row: int) -> None:
+        """Take out sections, chunks and terms of a document."""
+        self.db.executemany(
+            "INSERT INTO words (words, rowid, title, trail, body) VALUES ('delete', ?, ?, ?, ?)",
+            list(self._words_of(row)),
+        )
+        self.db.execute("DELETE FROM chunks WHERE document = ?", (row,))
+        self.db.execute("DELETE FROM sections WHERE document = ?", (row,))
+
+    def _words_of(self, row: int) -> Iterator[tuple[int, str, str, str]]:
+        """The terms of each chunk of a document, worked out from what is stored."""
+        text = text_of(self.source(row))
+        trails = {section.position: section.titles for section in self.sections(row)}
+        for chunk in self._chunk_rows("document = ?", (row,)):
+            yield chunk.id, *words_of(trails[chunk.section], text[chunk.start : chunk.end])
+
+    def touch(self, seen: Iterable[tuple[int, int, int]]) -> None:
+        """Note that documents (row, size, mtime) are unchanged though their files were written."""
+        with self._transaction():
+            self.db.executemany(
+                "UPDATE documents SET size = ?, mtime_ns = ? WHERE seq = ?",
+                ((size, mtime, row) for row, size, mtime in seen),
+            )
+
+    def move(self, row: int, path: str, mtime_ns: int) -> None:
+        """Give a document another path and keep all that is known of it."""
+        with self._transaction():
+            kind, collection = self.db.execute(
+                "SELECT kind, collection FROM documents WHERE seq = ?", (row,)
+            ).fetchone()
+            self.db.execute(
+                "UPDATE documents SET path = ?, id = ?, mtime_ns = ? WHERE seq = ?",
+                (path, row_id(kind, f"{collection}:{path}"), mtime_ns, row),
+            )
+            self._next_generation()
+
+    def remove(self, rows: Sequence[int]) -> None:
+        """Delete documents and all that belongs to them, in one transaction."""
+        with self._transaction():
+            for row in rows:
+                self._drop_parts(row)
+                self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
+            self._next_generation()
+
+    def _count_common_terms(self) -> None:
+        """Count again which terms are common, whenever the library has grown by half."""
+        chunks = self._value("SELECT count(*) FROM chunks")
+        counted = int(self._value("SELECT value FROM facts WHERE name = 'common_at'"))
+        if chunks < COMMON_FROM or chunks < 1.5 * counted:
+            return
+        self.db.execute("DELETE FROM common_terms")
+        self.db.execute(
+            "INSERT INTO common_terms SELECT term, doc FROM vocabulary WHERE doc > ?",
+            (chunks * COMMON_SHARE,),
+        )
+        self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(chunks),))
+
+    # ---------------------------------------------------------------------------------- reading
+
+    def documents(self, filters: Filters, *, root: str | None = None) -> list[DocumentRow]:
+        """Documents by collection and path."""
+        where, args = _where(filters)
+        if root is not None:
+            where.append("d.root = ?")
+            args.append(root)
+        condition = f"WHERE {' AND '.join(where)}" if where else ""
+        rows = self.db.execute(
+            f"SELECT {_DOCUMENT} FROM documents AS d {condition} ORDER BY collection, path, kind", args
+        )
+        return [DocumentRow(*row) for row in rows]
+
+    def document(self, collection: str | None, path: str) -> DocumentRow | None:
+        """One document by its path, in any collection if none is named."""
+        row = self.db.execute(
+            f"SELECT {_DOCUMENT} FROM documents WHERE path = ? AND (? IS NULL OR collection = ?)"
+            " ORDER BY collection LIMIT 1",
+            (path, collection, collection),
+        ).fetchone()
+        return DocumentRow(*row) if row else None
+
+    def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
+        """Documents by their rows."""
+        found = self._in(f"SELECT {_DOCUMENT} FROM documents WHERE seq", rows)
+        return {row[0]: DocumentRow(*row) for row in found}
+
+    def _in(self, sql: str, values: Iterable[int]) -> Iterator[tuple[Any, ...]]:
+        wanted = list(values)
+        for start in range(0, len(wanted), 500):
+            some = wanted[start : start + 500]
+            yield from self.db.execute(f"{sql} IN ({', '.join('?' * len(some))})", some)
+
+    def source(self, row: int) -> bytes:
+        """The exact bytes of a document."""
+        return bytes(self._value("SELECT source FROM documents WHERE seq = ?", row))
+
+    def sections(self, row: int) -> list[SectionRow]:
+        """The sections of a document, in order."""
+        rows = self.db.execute(
+            f"SELECT {_SECTION} FROM sections WHERE document = ? ORDER BY position", (row,)
+        )
+        return [SectionRow(*found) for found in rows]
+
+    def section(self, row: int, position: int) -> SectionRow:
+        """One section."""
+        found = self.db.execute(
+            f"SELECT {_SECTION} FROM sections WHERE document = ? AND position = ?", (row, position)
+        ).fetchone()
+        return SectionRow(*found)
+
+    def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
+        """Sections by (document, position), with all their ancestors."""
+        found: dict[tuple[int, int], Node] = {}
+        for document, position in keys:
+            while position >= 0 and (document, position) not in found:
+                parent, level, children = self.db.execute(
+                    "SELECT parent, level, children FROM sections WHERE document = ? AND position = ?",
+                    (document, position),
+                ).fetchone()
+                found[document, position] = Node(document, position, parent, level, children)
+                position = parent
+        return found
+
+    def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
+        """Chunks by their ids."""
+        return {row[0]: ChunkRow(*row) for row in self._in(f"SELECT {_CHUNK} FROM chunks WHERE id", ids)}
+
+    def _chunk_rows(self, where: str, args: tuple[Any, ...]) -> list[ChunkRow]:
+        return [ChunkRow(*row) for row in self.db.execute(f"SELECT {_CHUNK} FROM chunks WHERE {where}", args)]
+
+    def counts(self) -> Counts:
+        """What is in the library."""
+        documents, size = self.db.execute("SELECT count(*), total(length(source)) FROM documents").fetchone()
+        sections = self._value("SELECT count(*) FROM sections")
+        chunks = self._value("SELECT count(*) FROM chunks")
+        collections = self.db.execute("SELECT collection, count(*) FROM documents GROUP BY 1 ORDER BY 1")
+        return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()))
+
+    def check(self) -> list[str]:
+        """What is wrong with the library; empty if all is well."""
+        wrong = [row[0] for row in self.db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
+        if not self.read_only:
+            try:
+                self.db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+            except sqlite3.DatabaseError as problem:
+                wrong.append(f"full text: {problem}")
+        terms = self._value("SELECT count(*) FROM words_docsize")
+        chunks = self._value("SELECT count(*) FROM chunks")
+        counted = self._value("SELECT total(chunk_count) FROM documents")
+        if not terms == chunks == counted:
+            wrong.append(f"{chunks} chunks, {terms} with terms, {int(counted)} counted in documents")
+        return wrong
+
+    # -------------------------------------------------------------------------------- searching
+
+    def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks that match a query's words, best first."""
+        expression = match_expression(query, self._common_terms())
+        if not expression:
+            return []
+        where, args = _where(filters)
+        rank = f"bm25(words, {', '.join(map(str, WEIGHTS))})"
+        source = "words"
+        if where:
+            source = f"words JOIN documents AS d ON d.seq = words.rowid >> {_SHIFT}"
+        rows = self.db.execute(
+            f"SELECT words.rowid, -{rank} AS score FROM {source} WHERE words MATCH ?"
+            f"{''.join(f' AND {condition}' for condition in where)} ORDER BY score DESC, words.rowid LIMIT ?",
+            (expression, *args, limit),
+        ).fetchall()
+        scores = dict(rows)  # bm25() is smaller the better in SQLite: flipped here, once
+        sections = {
+            row[0]: row[1:] for row in self._in("SELECT id, document, section FROM chunks WHERE id", scores)
+        }
+        return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in rows]
+
+    def _common_terms(self) -> frozenset[str]:
+        generation = self.generation()
+        if self._common[0] != generation:
+            terms = self.db.execute("SELECT term FROM common_terms")
+            self._common = generation, analyze.STOP.union(row[0] for row in terms)
+        return self._common[1]
+
+
+def match_expression(query: Query, common: frozenset[str]) -> str:
+    """A query as FTS5 reads it: rare words match, all words rank; phrases and fields must be there."""
+    needed = [group for group in query.groups if _is_needed(group)]
+    wanted = [_one(group) for group in needed]
+    words = [word for group in query.groups if group not in needed for word in _words(group)]
+    words = list(dict.fromkeys(words))
+    rare = [word for word in words if word.strip('"*') not in common] or words
+    must = [part for part in wanted if part]
+    if not must and words:
+        must = [f"({' OR '.join(rare)})"]
+    if not must:
+        return ""
+    all_of = " AND ".join(must)
+    if (needed and words) or len(rare) < len(words):
+        all_of = f"({all_of}) AND ({' OR '.join([*(part for part in wanted if part), *words])})"
+    without = [part for term in query.negated if term.field != "path" and (part := _one((term,)))]
+    return f"({all_of}) NOT ({' OR '.join(without)})" if without else all_of
+
+
+def _is_needed(group: tuple[Term, ...]) -> bool:
+    return all(term.phrase or term.field for term in group)
+
+
+def _one(group: tuple[Term, ...]) -> str:
+    """Any one of the terms of a group, each whole."""
+    parts = [part for term in group if (part := _whole(term))]
+    return f"({' OR '.join(parts)})" if parts else ""
+
+
+def _whole(term: Term) -> str:
+    column = {"heading": "title : ", "title": "{title trail} : "}.get(term.field, "")
+    if term.prefix:
+        prefix = re.sub(r"\W|_", "", analyze.fold(term.text))
+        return f'{column}"{prefix}" *' if prefix else ""
+    terms = analyze.terms(term.text)
+    return f'{column}"{" ".join(terms)}"' if terms else ""
+
+
+def _words(group: tuple[Term, ...]) -> list[str]:
+    """Each word of a group by itself."""
+    words = []
+    for term in group:
+        if term.prefix or term.field or term.phrase:
+            words += [part] if (part := _whole(term)) else []
+        else:
+            words += [f'"{word}"' for word in analyze.terms(term.text)]
+    return words
+
+
+def _where(filters: Filters) -> tuple[list[str], list[Any]]:
+    """SQL conditions on documents `d`, and their values."""
+    where, args = list[str](), list[Any]()
+    if filters.collection is not None:
+        where.append("d.collection = ?")
+        args.append(filters.collection)
+    if filters.kinds:
+        where.append(f"d.kind IN ({', '.join('?' * len(filters.kinds))})")
+        args += filters.kinds
+    if filters.paths:
+        where.append(f"({' OR '.join(['d.path GLOB ?'] * len(filters.paths))})")
+        args += [_glob(path) for path in filters.paths]
+    return where, args
+
+
+def _glob(path: str) -> str:
+    """The beginning of a path as a pattern; only * means something in it."""
+    escaped = path.replace("[", "[[]").replace("?", "[?]")
+    return escaped if "*" in path else f"{escaped}*"
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script, one at a time: executescript() would end the transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,49 @@
+"""Text to index terms."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire import analyze
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("Running ponies", ["run", "poni"]),
+        ("max_tokens=800", ["max", "token", "800"]),
+        ("don't panic", ["don't".replace("'", ""), "panic"]),
+        ("naïve Café", ["naiv", "cafe"]),
+        ("检索文档", ["检索", "索文", "文档"]),
+        ("字", ["字"]),
+        ("v2 テスト", ["v2", "テス", "スト"]),
+        ("документы документов", ["документ", "документ"]),
+        ("", []),
+    ],
+)
+def test_terms(text: str, terms: list[str]) -> None:
+    """Issue: stemmed words for English and other scripts, pairs for scripts without spaces."""
+    assert analyze.terms(text) == terms
+
+
+@given(st.text(max_size=200))
+def test_terms_hold_nothing_that_an_index_would_split(text: str) -> None:
+    """One stream for every database: no white space, no ASCII punctuation, never empty."""
+    for term in analyze.terms(text):
+        assert term == "" or not re.search(r"[\s\x00-\x2f\x3a-\x60\x7b-\x7f]", term)
+
+
+@given(st.text(max_size=200))
+def test_spans_are_where_the_terms_come_from(text: str) -> None:
+    """Highlights fall on whole words: each span analyses to its own term."""
+    for start, end, term in analyze.word_spans(text):
+        assert analyze.terms(text[start:end]) == [term]
+
+
+def test_link_targets_are_not_read() -> None:
+    """The words of an address are not the text's."""
+    assert analyze.readable("see [the docs](/a/b-c) here") == "see [the docs] here"

@@ -1,0 +1,512 @@
+"""The library end to end: add, search, read, outline, remove, refresh (T, D, H, R)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import quire
+import quire.stores.rows
+from quire.config import Config, override
+from quire.errors import LibraryError, NoResults, SettingError
+from quire.library import Library
+from quire.searcher import snippet
+from tests.markdowns import SHARED, needs_shared
+
+GUIDE = """\
+# Guide
+
+Welcome to the guide.
+
+## Install
+
+Use the package manager.
+
+### Linux
+
+Type apt install quire.
+
+### Windows
+
+Type winget install quire.
+
+## Use
+
+Run the command with a folder.
+"""
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "guide.md").write_text(GUIDE)
+    (folder / "faq.md").write_text("# FAQ\n\n## Why penguins?\n\nPenguins cannot fly, yet they swim.\n")
+    (folder / "notes.txt").write_text("# plain\n\nA note about zebras in plain text.\n")
+    return folder
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library.open(tmp_path / "library.db", create=True)
+
+
+@pytest.fixture
+def filled(library: Library, docs: Path) -> Library:
+    library.add(docs)
+    return library
+
+
+def addresses(library: Library, query: str, **options: object) -> list[str]:
+    return [result.address for result in library.search(query, **options).results]  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------- adding
+
+
+def test_a_folder_is_indexed_under_its_name(filled: Library) -> None:
+    """T1, D1, D10: documents with id, collection, path, checksum and times."""
+    rows = {row.path: row for row in filled.documents()}
+    assert set(rows) == {"faq.md", "guide.md", "notes.txt"}
+    guide = rows["guide.md"]
+    assert (guide.collection, guide.kind, guide.title) == ("docs", "document", "Guide")
+    assert guide.checksum == hashlib.sha256(GUIDE.encode()).hexdigest()
+    assert guide.created_at == guide.updated_at > 1_600_000_000_000
+    assert guide.id == quire.stores.rows.row_id("document", "docs:guide.md")
+    assert filled.store.check() == []
+
+
+def test_what_has_not_changed_costs_no_work(filled: Library, docs: Path) -> None:
+    """D14, H16: unchanged → same document, same updated_at."""
+    before = filled.documents()
+    report = filled.add(docs)
+    assert (report.unchanged, report.added, report.updated, report.chunks) == (3, 0, 0, 0)
+    assert filled.documents() == before
+
+
+def test_a_file_that_was_only_touched_is_not_written_again(filled: Library, docs: Path) -> None:
+    """Issue: mtime and size compared for inequality, then hash."""
+    os.utime(docs / "guide.md", ns=(1, 1))
+    assert filled.add(docs).unchanged == 3
+    assert filled.document("docs:guide.md").mtime_ns == 1  # type: ignore[union-attr]
+
+
+def test_a_changed_file_keeps_its_identity(filled: Library, docs: Path) -> None:
+    """D15, H17: same id and created_at, later updated_at, chunks replaced."""
+    old = filled.document("docs:guide.md")
+    (docs / "guide.md").write_text(GUIDE.replace("package manager", "unicorn"))
+    report = filled.add(docs)
+    new = filled.document("docs:guide.md")
+    assert old
+    assert new
+    assert (report.updated, report.unchanged) == (1, 2)
+    assert (new.id, new.created_at) == (old.id, old.created_at)
+    assert new.updated_at > old.updated_at
+    assert addresses(filled, "unicorn") == ["docs:guide.md#install"]
+    assert addresses(filled, '"package manager"') == []
+    assert filled.store.check() == []
+
+
+def test_other_settings_cut_a_document_anew(tmp_path: Path, docs: Path) -> None:
+    """H18: chunks go by the strategy that made them."""
+    with Library.open(tmp_path / "l.db", create=True) as library:
+        library.add(docs)
+    nodes = override(Config(), {"chunk": {"strategy": "nodes"}})
+    with Library.open(tmp_path / "l.db", config=nodes) as library:
+        assert library.add(docs).updated == 3
+        assert library.store.check() == []
+
+
+def test_content_is_a_document_of_its_own(library: Library) -> None:
+    """D11, D12: content wins over a path; without anything to add the message says so."""
+    library.add(content="# My Document\n\nSome content here.", path="a.md", collection="notes")
+    row = library.document("notes:a.md")
+    assert row
+    assert (row.title, row.root) == ("My Document", None)
+    assert library.add(
+        content="# My Document\n\nSome content here.", path="a.md", collection="notes"
+    ).unchanged
+    assert library.add(content="# Other\n\nText.", path="a.md", collection="notes").updated == 1
+    with pytest.raises(SettingError, match="Must provide path, url, or content"):
+        library.add()
+
+
+def test_empty_content_is_a_valid_document(library: Library) -> None:
+    """D ruling, BAD_INPUTS: an empty file is a document with 0 chunks."""
+    library.add(content="", path="empty.md", collection="c")
+    row = library.document("c:empty.md")
+    assert row
+    assert row.chunk_count == 0
+    assert library.read("c:empty.md").text == ""
+
+
+def test_a_long_document_has_several_chunks(library: Library) -> None:
+    """D19, H5: more than one chunk, and the document says so."""
+    library.add(content="Paragraph. " * 500, path="p.txt", collection="c")
+    row = library.document("c:p.txt")
+    assert row
+    assert row.is_chunked
+    assert row.chunk_count > 1
+
+
+def test_a_bad_file_never_stops_the_rest(library: Library, docs: Path) -> None:
+    """BAD_INPUTS: report, go on."""
+    (docs / "bad.md").write_bytes(b"\x89PNG\0\0")
+    report = library.add(docs)
+    assert report.added == 3
+    assert [(f.source, "NUL" in f.reason) for f in report.failed] == [("bad.md", True)]
+
+
+def test_a_bad_new_version_keeps_the_old_one(filled: Library, docs: Path) -> None:
+    """BAD_INPUTS: nothing may lose an earlier good version."""
+    (docs / "guide.md").write_bytes(b"\0\0")
+    assert len(filled.add(docs).failed) == 1
+    assert addresses(filled, "winget") == ["docs:guide.md#windows"]
+
+
+def test_vanished_files_stay_until_pruned(filled: Library, docs: Path) -> None:
+    """Issue, BAD_INPUTS: an emptied folder loses nothing without --prune, nor by accident with it."""
+    (docs / "faq.md").unlink()
+    report = filled.add(docs)
+    assert (report.removed, report.missing) == (0, ["docs:faq.md"])
+    assert filled.add(docs, prune=True).removed == 1
+    assert filled.document("docs:faq.md") is None
+    for path in docs.iterdir():
+        path.unlink()
+    assert filled.add(docs, prune=True).removed == 0
+    assert len(filled.documents()) == 2
+
+
+def test_a_renamed_file_keeps_what_is_known(filled: Library, docs: Path) -> None:
+    """Issue: rename detection."""
+    old = filled.document("docs:guide.md")
+    (docs / "guide.md").rename(docs / "manual.md")
+    report = filled.add(docs)
+    new = filled.document("docs:manual.md")
+    assert old
+    assert new
+    assert (new.seq, new.created_at, report.added, report.missing) == (old.seq, old.created_at, 0, [])
+    assert addresses(filled, "winget") == ["docs:manual.md#windows"]
+
+
+def test_one_file_is_filed_under_its_folder(library: Library, docs: Path) -> None:
+    """D10: ingest by path; a single file leaves its neighbours alone."""
+    assert library.add(docs / "guide.md").added == 1
+    assert [row.address for row in library.documents()] == ["docs:guide.md"]
+
+
+def test_two_folders_cannot_claim_one_path(library: Library, docs: Path, tmp_path: Path) -> None:
+    """Nothing is lost: a second folder does not overwrite the first one's documents."""
+    other = tmp_path / "other" / "docs"
+    other.mkdir(parents=True)
+    (other / "guide.md").write_text("# Other\n\ntext\n")
+    library.add(docs)
+    report = library.add(other)
+    assert "Name another collection" in report.failed[0].reason
+    assert library.document("docs:guide.md").title == "Guide"  # type: ignore[union-attr]
+
+
+def test_start_skip_and_finish_are_logged(
+    library: Library, docs: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """D24: with milliseconds."""
+    with caplog.at_level(logging.INFO, "quire"):
+        library.add(docs)
+    assert "indexing" in caplog.text
+    assert " ms: 3 written" in caplog.text
+
+
+# ----------------------------------------------------------------------------------- searching
+
+
+def test_results_are_sections_with_exact_spans(filled: Library) -> None:
+    """T11, D2, D18, H6, H11, R17: heading, path, breadcrumb, snippet, score, match type and spans."""
+    (result, *_) = filled.search("apt").results
+    assert result.address == "docs:guide.md#linux"
+    assert result.breadcrumb == "> Guide › Install › Linux"
+    assert (result.heading, result.path, result.collection) == ("Linux", "guide.md", "docs")
+    assert result.header_path == "## Install > ### Linux"
+    assert result.match == "keyword"
+    assert GUIDE[result.start : result.end] == "### Linux\n\nType apt install quire.\n\n"
+    assert GUIDE.encode()[result.byte_start : result.byte_end].decode() == GUIDE[result.start : result.end]
+    assert (result.start_line, result.end_line, result.depth) == (9, 12, 3)
+    assert result.snippet == "### Linux Type **apt** install quire."
+    assert result.document_id == filled.document("docs:guide.md").id  # type: ignore[union-attr]
+
+
+def test_results_come_best_first_and_within_the_limit(filled: Library) -> None:
+    """T11: rank descending, limit 10 by default; BAD_INPUTS: a wrong limit names the range."""
+    scores = [result.score for result in filled.search("guide install quire penguins").results]
+    assert scores == sorted(scores, reverse=True)
+    assert len(filled.search("install", limit=1).results) == 1
+    for limit in (0, -1, 10**9):
+        with pytest.raises(SettingError, match=r"limit: .* is outside 1 to 1,000"):
+            filled.search("install", limit=limit)
+
+
+def test_a_search_keeps_to_its_collection_and_paths(filled: Library) -> None:
+    """T11, D10 ruling: filters apply before the cut; one collection never returns another's text."""
+    filled.add(content="# Guide\n\ninstall install install\n", path="guide.md", collection="other")
+    assert {a.partition(":")[0] for a in addresses(filled, "install", collection="docs")} == {"docs"}
+    assert addresses(filled, "install", collection="other", limit=1) == ["other:guide.md#guide"]
+    assert addresses(filled, "install path:gui", collection="docs")
+    assert addresses(filled, "install", paths=["faq"]) == []
+    assert addresses(filled, "install", paths=["*.md"], collection="other")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("penguin", "docs:faq.md#why-penguins"),
+        ('"swim"', "docs:faq.md#why-penguins"),
+        ("PENGUINS", "docs:faq.md#why-penguins"),
+        ("heading:penguins", "docs:faq.md#why-penguins"),
+        ("title:faq swim", "docs:faq.md#why-penguins"),
+        ("peng*", "docs:faq.md#why-penguins"),
+        ("install -apt -command -package", "docs:guide.md#windows"),
+        ("xyzzy OR zebras", "docs:notes.txt"),
+    ],
+)
+def test_the_query_language(filled: Library, query: str, expected: str) -> None:
+    """T11, DESIGN §6: web-search syntax."""
+    assert addresses(filled, query)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"unbalanced',
+        "AND",
+        "NEAR(",
+        "C++",
+        "don't",
+        "a:b",
+        "a\0b",
+        "🙂",
+        "OR OR",
+        "word*",
+        "^x",
+        "{a}:b",
+    ],
+)
+def test_any_text_is_a_query(filled: Library, query: str) -> None:
+    """BAD_INPUTS: an answer or a clear message, never a database error."""
+    assert filled.search(query).query
+
+
+@pytest.mark.parametrize("query", ["", "  ", "*", "-only", '""', "("])
+def test_a_query_without_words_says_so(filled: Library, query: str) -> None:
+    """BAD_INPUTS: empty → a clear message."""
+    with pytest.raises(SettingError, match="query: "):
+        filled.search(query)
+
+
+@given(st.text(max_size=60))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_query_breaks_the_index(filled: Library, query: str) -> None:
+    """BAD_INPUTS: any input is a valid query or a SettingError."""
+    with suppress(SettingError):
+        filled.search(query)
+
+
+def test_a_megabyte_of_words_is_answered_in_bounded_time(filled: Library) -> None:
+    """BAD_INPUTS: 1 MB of words."""
+    started = time.process_time()
+    found = filled.search("penguins " + "word filler " * 90_000)
+    assert time.process_time() - started < 5
+    assert "first 64 terms" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("检索文档的系统能够找到答案。", "文档"),
+        ("ドキュメントを検索するシステム", "検索"),
+        ("문서를 검색하는 시스템", "검색"),
+        ("Система поиска документов", "документы"),
+        ("نظام البحث في الوثائق", "البحث"),
+        ("Die Straße ist naïve", "naive"),
+    ],
+)
+def test_other_languages_have_hits(library: Library, text: str, query: str) -> None:
+    """BAD_INPUTS: CJK, Cyrillic, Arabic → hits."""
+    library.add(content=f"# X\n\n{text}\n", path="a.md", collection="c")
+    library.add(content="# Y\n\nsomething else\n", path="b.md", collection="c")
+    assert addresses(library, query) == ["c:a.md#x"]
+
+
+def test_not_indexed_is_told_from_no_match(filled: Library, tmp_path: Path) -> None:
+    """T14: NoResults for what was never indexed, an empty result with a note for no match."""
+    found = filled.search("xyzzy")
+    assert found.results == ()
+    assert found.notes[0].startswith("No match in 3 documents")
+    with pytest.raises(NoResults, match=r"No collection 'doc'\. Did you mean 'docs'\?"):
+        filled.search("install", collection="doc")
+    with pytest.raises(
+        NoResults, match=r"No document 'docs:guid.md' is indexed\. Did you mean 'docs:guide.md'"
+    ):
+        filled.read("docs:guid.md")
+    with (
+        Library.open(tmp_path / "empty.db", create=True) as empty,
+        pytest.raises(NoResults, match="is empty"),
+    ):
+        empty.search("x")
+    with pytest.raises(NoResults, match=r"No library at .*quire add"):
+        Library.open(tmp_path / "absent.db")
+
+
+def test_changed_files_are_marked_stale(filled: Library, docs: Path) -> None:
+    """DESIGN §6: stale marking by stat at query time."""
+    assert not filled.search("penguins").results[0].stale
+    (docs / "faq.md").write_text("# FAQ\n\nshorter\n")
+    found = filled.search("penguins")
+    assert found.results[0].stale
+    assert "quire refresh" in found.notes[-1]
+
+
+def test_matching_siblings_are_returned_as_their_parent(library: Library) -> None:
+    """R19, R21: more than half of a parent's children match → the parent, spanning them all."""
+    library.add(
+        content="# T\n\n## P\n\n### A\n\nzebra one\n\n### B\n\nzebra two\n\n### C\n\nlion\n\n## Q\n\ncow\n",
+        path="a.md",
+        collection="c",
+    )
+    (result,) = library.search("zebra").results
+    assert result.address == "c:a.md#p"
+    assert result.merged_from == ("c:a.md#a", "c:a.md#b")
+    assert library.read(result.address).text.endswith("lion\n\n")
+
+
+def test_a_result_can_be_explained(filled: Library) -> None:
+    """DESIGN §6: ranks, scores and merges on demand."""
+    explained = filled.search("penguins swim", explain=True).results[0].explain
+    assert explained["terms"] == ["penguin", "swim"]
+    assert explained["hits"][0]["rank"] == 1
+    assert filled.search("penguins").results[0].explain == {}
+
+
+def test_snippets_have_at_most_fifty_words_and_mark_whole_words() -> None:
+    """T11: around the match; highlights never in the lines that open or close code."""
+    text = "filler " * 200 + "the needle is here " + "filler " * 200
+    shown = snippet(text, {"needl"})
+    assert len(shown.replace("… ", "").replace(" …", "").split()) <= 50
+    assert "**needle**" in shown
+    assert snippet("```needle\nneedle\n```\n", {"needl"}) == "```needle **needle** ```"
+    assert snippet("haystacks", {"hay"}) == "haystacks"
+
+
+# ------------------------------------------------------------------------------------- reading
+
+
+def test_a_document_and_its_sections_read_exactly(filled: Library) -> None:
+    """T8–T10, H12: the whole document, or a section with all below it, by slug, heading or path."""
+    assert filled.read("docs:guide.md").text == GUIDE
+    assert filled.read("guide.md").text == GUIDE
+    section = GUIDE[GUIDE.index("## Install") : GUIDE.index("## Use")]
+    for args in (("docs:guide.md#install",), ("docs:guide.md", "Install"), ("guide.md", "Guide > Install")):
+        found = filled.read(*args)
+        assert found.text == section
+        assert found.breadcrumb == "> Guide › Install"
+        assert filled.source("guide.md")[found.byte_start : found.byte_end].decode() == section
+    assert [s.title for s in filled.toc("docs:guide.md").sections] == [
+        "Guide",
+        "Guide",
+        "Install",
+        "Linux",
+        "Windows",
+        "Use",
+    ]
+    with pytest.raises(NoResults, match="Did you mean 'Install'"):
+        filled.read("docs:guide.md", "Instal")
+
+
+def test_reading_stops_at_a_budget_and_says_what_is_left(filled: Library) -> None:
+    """Issue: --max-tokens with a notice of what was left out and how to get it."""
+    found = filled.read("docs:guide.md", max_tokens=10)
+    assert found.tokens <= 10
+    assert GUIDE.startswith(found.text)
+    assert "were left out; raise max_tokens for docs:guide.md" in found.notes[0]
+
+
+def test_a_part_of_a_long_section_reads_by_its_address(library: Library) -> None:
+    """DESIGN §2: a window inside a large section is `#slug~2`."""
+    text = "# A\n\n" + "".join(f"Sentence number {n} is about topic{n}. " for n in range(400))
+    library.add(content=text, path="a.md", collection="c")
+    (result,) = library.search("topic200").results
+    assert "#a~" in result.address
+    assert library.read(result.address).text == text[result.start : result.end]
+
+
+def test_a_missing_document_is_none(filled: Library) -> None:
+    """D22."""
+    assert filled.document("docs:nothing.md") is None
+
+
+# ------------------------------------------------------------------------------------ lifecycle
+
+
+def test_removing_leaves_nothing_behind(filled: Library) -> None:
+    """D10, H18: by address or by collection; with dry_run nothing happens."""
+    assert [row.path for row in filled.remove(collection="docs", dry_run=True)] == [
+        "faq.md",
+        "guide.md",
+        "notes.txt",
+    ]
+    assert len(filled.documents()) == 3
+    filled.remove("docs:faq.md")
+    assert addresses(filled, "penguins") == []
+    filled.remove(collection="docs")
+    assert filled.status().chunks == filled.status().sections == 0
+    assert filled.store.check() == []
+    with pytest.raises(NoResults):
+        filled.remove("docs:faq.md")
+
+
+def test_changed_and_missing_files_are_told_apart(filled: Library, docs: Path) -> None:
+    """D21: check for updates; content with no file is skipped; a touched file is not changed."""
+    filled.add(content="x", path="x.md", collection="c")
+    (docs / "guide.md").write_text("# New\n\ntext\n")
+    (docs / "faq.md").unlink()
+    os.utime(docs / "notes.txt", ns=(1, 1))
+    changes = filled.check()
+    assert [row.path for row in changes.changed] == ["guide.md"]
+    assert [row.path for row in changes.missing] == ["faq.md"]
+
+
+def test_refresh_brings_every_folder_up_to_date(filled: Library, docs: Path) -> None:
+    """H16: reconcile; new files come in, gone ones are named."""
+    (docs / "new.md").write_text("# New\n\nokapi\n")
+    (docs / "faq.md").unlink()
+    report = filled.refresh()
+    assert (report.added, report.missing) == (1, ["docs:faq.md"])
+    assert addresses(filled, "okapi") == ["docs:new.md#new"]
+
+
+@needs_shared
+def test_the_last_paragraph_of_a_huge_llms_full_is_found(library: Library) -> None:
+    """T15: a 1.1 MB llms-full.txt ingests whole; nothing fails silently."""
+    source = SHARED / "large_inputs" / "llms" / "wormhole-llms-full.txt"
+    library.add(
+        content=source.read_bytes() + b"\n\nThe xylophone quokka stands last.\n",
+        path="llms-full.txt",
+        collection="w",
+    )
+    (result,) = library.search("xylophone quokka").results
+    assert library.read(result.address).text.endswith("The xylophone quokka stands last.\n")
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    """T16, BAD_INPUTS: refused and left untouched."""
+    path = tmp_path / "l.db"
+    with Library.open(path, create=True) as library:
+        library.store.db.execute("PRAGMA user_version = 999")  # type: ignore[attr-defined]
+    with pytest.raises(LibraryError, match="written by a newer Quire"):
+        Library.open(path)
