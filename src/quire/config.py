@@ -151,7 +151,8 @@ class SearchSettings:
 
     limit: int = 10  # results
     candidates: int = 100  # chunks that are weighed
-    document_evidence: float = 0.2  # how much the rest of a document counts for each of its chunks
+    document_evidence: float = 0.1  # how much the rest of a document counts for each of its chunks
+    merge_from: float = 0.8  # of the best score in its document: a weaker section is not merged
     aggregation_threshold: float = 0.5  # siblings merge when a larger share of them matches
     min_aggregation_matches: int = 2
     score_cap_multiplier: float = 2.0  # a merged section scores at most so many times its best child
@@ -160,6 +161,7 @@ class SearchSettings:
         _within("limit", self.limit, 1, 1000)
         _within("candidates", self.candidates, 1, 10_000)
         _within("document_evidence", self.document_evidence, 0, 10)
+        _within("merge_from", self.merge_from, 0, 2)
         _within("aggregation_threshold", self.aggregation_threshold, 0, 1)
         _within("min_aggregation_matches", self.min_aggregation_matches, 1, 1_000_000)
         _within("score_cap_multiplier", self.score_cap_multiplier, 1, 1000)

@@ -54,6 +54,14 @@ def sections(
     return sorted(map(_in_order, settled), key=lambda it: (-it.score, it.document, it.section))
 
 
+def apart(hits: Iterable[Hit]) -> list[Merged]:
+    """The sections of hits as they are, none merged, in no order."""
+    return [
+        _in_order(Merged(*key, max(hit.score for hit in mine), tuple(mine)))
+        for key, mine in _by_section(hits).items()
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Rules:
     """When a section replaces its matching children, and what it then scores."""

@@ -13,7 +13,7 @@ from quire.config import SearchSettings
 from quire.document import text_of
 from quire.errors import NoResults, nearest
 from quire.query import Query
-from quire.result import Hit, Merged, Result
+from quire.result import Hit, Merged, Node, Result
 from quire.stores.base import Filters, Store
 from quire.stores.rows import ChunkRow, DocumentRow, SectionRow, row_id
 
@@ -72,15 +72,38 @@ def _merge(store: Store, hits: list[Hit], settings: SearchSettings) -> list[Merg
     size, merged = 0, list[Merged]()
     while len(merged) < settings.limit and size < len(hits):
         size = max(2 * size, 2 * settings.limit)
-        some = hits[:size]
-        merged = merge.sections(
-            some,
-            store.nodes({(hit.document, hit.section) for hit in some}),
-            threshold=settings.aggregation_threshold,
-            min_matches=settings.min_aggregation_matches,
-            score_cap=settings.score_cap_multiplier,
-        )
+        merged = _merge_some(store, hits[:size], settings)
     return merged[: settings.limit]
+
+
+def _merge_some(store: Store, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
+    """Merge sections that match about as well as the best of their document; let the others stand."""
+    best: dict[int, float] = {}
+    for hit in hits:
+        best[hit.document] = max(hit.score, best.get(hit.document, hit.score))
+    strong = [hit for hit in hits if hit.score >= settings.merge_from * best[hit.document]]
+    weak = [hit for hit in hits if hit.score < settings.merge_from * best[hit.document]]
+    nodes = store.nodes({(hit.document, hit.section) for hit in hits})
+    merged = merge.sections(
+        strong,
+        nodes,
+        threshold=settings.aggregation_threshold,
+        min_matches=settings.min_aggregation_matches,
+        score_cap=settings.score_cap_multiplier,
+    )
+    whole = {(found.document, found.section) for found in merged if found.merged_from}
+    alone = merge.apart(hit for hit in weak if not _is_within(nodes, hit, whole))
+    return sorted([*merged, *alone], key=lambda found: (-found.score, found.document, found.section))
+
+
+def _is_within(nodes: dict[tuple[int, int], Node], hit: Hit, whole: set[tuple[int, int]]) -> bool:
+    """Whether a hit is in a section that is returned with all that is under it."""
+    position = hit.section
+    while position >= 0:
+        if (hit.document, position) in whole:
+            return True
+        position = nodes[hit.document, position].parent
+    return False
 
 
 def _no_match(store: Store, asked: Query, filters: Filters) -> str:

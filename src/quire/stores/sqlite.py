@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, Secti
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
 WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
+PAIRS = 0.3  # of what words score that stand together in a chunk as they do in the query
 COMMON_SHARE = 0.05  # a term in more of the chunks than this ranks, but does not match
 COMMON_FROM = 2000  # chunks: in a smaller library no term is too common
 _SHIFT = MAX_CHUNKS.bit_length() - 1
@@ -367,21 +369,30 @@ class SqliteStore:
         expression = match_expression(query, self._common_terms())
         if not expression:
             return []
-        where, args = _where(filters)
-        rank = f"bm25(words, {', '.join(map(str, WEIGHTS))})"
-        source = "words"
-        if where:
-            source = f"words JOIN documents AS d ON d.seq = words.rowid >> {_SHIFT}"
-        rows = self.db.execute(
-            f"SELECT words.rowid, -{rank} AS score FROM {source} WHERE words MATCH ?"
-            f"{''.join(f' AND {condition}' for condition in where)} ORDER BY score DESC, words.rowid LIMIT ?",
-            (expression, *args, limit),
-        ).fetchall()
-        scores = dict(rows)  # bm25() is smaller the better in SQLite: flipped here, once
+        scores = self._ranked(expression, filters, limit)
+        if together := pair_expression(query):
+            raised = self._ranked(together, filters, limit)
+            scores = {chunk: score + PAIRS * raised.get(chunk, 0.0) for chunk, score in scores.items()}
         sections = {
             row[0]: row[1:] for row in self._in("SELECT id, document, section FROM chunks WHERE id", scores)
         }
-        return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in rows]
+        best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+        return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in best]
+
+    def _ranked(self, expression: str, filters: Filters, limit: int) -> dict[int, float]:
+        """The best chunks for an FTS5 expression, and their scores."""
+        where, args = _where(filters)
+        source = "words"
+        if where:
+            source = f"words JOIN documents AS d ON d.seq = words.rowid >> {_SHIFT}"
+        # bm25() is smaller the better in SQLite: flipped here, once.
+        rows = self.db.execute(
+            f"SELECT words.rowid, -bm25(words, {', '.join(map(str, WEIGHTS))}) AS score FROM {source}"
+            f" WHERE words MATCH ?{''.join(f' AND {condition}' for condition in where)}"
+            " ORDER BY score DESC, words.rowid LIMIT ?",
+            (expression, *args, limit),
+        )
+        return dict(rows.fetchall())
 
     def _common_terms(self) -> frozenset[str]:
         generation = self.generation()
@@ -408,6 +419,19 @@ def match_expression(query: Query, common: frozenset[str]) -> str:
         all_of = f"({all_of}) AND ({' OR '.join([*(part for part in wanted if part), *words])})"
     without = [part for term in query.negated if term.field != "path" and (part := _one((term,)))]
     return f"({all_of}) NOT ({' OR '.join(without)})" if without else all_of
+
+
+def pair_expression(query: Query) -> str:
+    """Each two plain words that stand together in a query, unless they say nothing."""
+    runs: list[list[str]] = [[]]
+    for group in query.groups:
+        plain = len(group) == 1 and not (group[0].phrase or group[0].field or group[0].prefix)
+        if plain:
+            runs[-1] += analyze.terms(group[0].text)
+        else:
+            runs.append([])
+    pairs = [pair for run in runs for pair in pairwise(run) if not analyze.STOP.issuperset(pair)]
+    return " OR ".join(f'"{first} {second}"' for first, second in dict.fromkeys(pairs))
 
 
 def _is_needed(group: tuple[Term, ...]) -> bool:
