@@ -32,7 +32,17 @@ def test_imports_go_one_way_only() -> None:
 
 def test_the_public_names() -> None:
     """The public API is pinned: a change here is a change for users."""
-    assert quire.__all__ == ["Chunk", "Config", "Document", "QuireError", "Section", "Tree", "chunk", "tree"]
+    assert quire.__all__ == [
+        "Chunk",
+        "Config",
+        "Document",
+        "Library",
+        "QuireError",
+        "Section",
+        "Tree",
+        "chunk",
+        "tree",
+    ]
     assert all(hasattr(quire, name) for name in quire.__all__)
 
 

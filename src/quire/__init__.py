@@ -7,7 +7,7 @@ r"""Quire: the document memory of AI agents and of the people who work with them
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire import chunkers
 from quire.chunkers.base import Chunk
@@ -16,7 +16,19 @@ from quire.document import Document
 from quire.errors import QuireError
 from quire.tree import Section, Tree
 
-__all__ = ["Chunk", "Config", "Document", "QuireError", "Section", "Tree", "chunk", "tree"]
+if TYPE_CHECKING:
+    from quire.library import Library
+
+__all__ = ["Chunk", "Config", "Document", "Library", "QuireError", "Section", "Tree", "chunk", "tree"]
+
+
+def __getattr__(name: str) -> Any:
+    """Library, loaded with its database when it is first asked for."""
+    if name == "Library":
+        from quire.library import Library
+
+        return Library
+    raise AttributeError(f"module 'quire' has no attribute {name!r}")
 
 
 def tree(source: str | bytes | Document, path: str = "", *, config: Config = DEFAULT) -> Tree:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -255,12 +256,23 @@ def _prepared(
     if len(jobs) < _PARALLEL_FROM or (os.cpu_count() or 1) < 2:
         yield from zip(jobs, map(_prepare_file, work), strict=True)
         return
-    with ProcessPoolExecutor(_WORKERS) as pool:
+    with ProcessPoolExecutor(_WORKERS, initializer=_leave_with, initargs=(os.getpid(),)) as pool:
         # Chunks of work by number of files keep the queue short: memory stays bounded.
         waiting = iter(work)
         while some := list(islice(waiting, 2048)):
             done = pool.map(_prepare_file, some, chunksize=16)
             yield from zip((job for job, _, _ in some), done, strict=True)
+
+
+def _leave_with(parent: int) -> None:
+    """End this worker when its parent is gone: a killed parent cannot say so."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _prepare_file(work: tuple[Job, tuple[str, str] | None, Config]) -> Prepared | Skipped | None:

@@ -180,7 +180,8 @@ class Library:
         """The best sections for a query. Raises NoResults for a collection that is not there."""
         settings = self.config.search if limit is None else replace(self.config.search, limit=limit)
         filters = Filters(collection, ("document", "external"), tuple(paths))
-        return searcher.search(self.store, query, filters, settings, explain=explain)
+        with self.store.reading():
+            return searcher.search(self.store, query, filters, settings, explain=explain)
 
     def documents(self, collection: str | None = None) -> list[DocumentRow]:
         """The documents of a collection, or all."""
@@ -195,18 +196,20 @@ class Library:
 
     def status(self) -> Counts:
         """What is in the library."""
-        return self.store.counts()
+        with self.store.reading():
+            return self.store.counts()
 
     # ----------------------------------------------------------------------------------- reading
 
     def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
         """A document or a section of it, exactly as it stands; by address, slug, heading or path `A > B`."""
-        document, rest = self._document(address)
-        section, others, part = self._section(document, heading or rest)
-        start, end = section.start, section.end
-        if part:
-            start, end = self._part(document, section, part)
-        return self._reading(document, section, start, end, others, max_tokens)
+        with self.store.reading():
+            document, rest = self._document(address)
+            section, others, part = self._section(document, heading or rest)
+            start, end = section.start, section.end
+            if part:
+                start, end = self._part(document, section, part)
+            return self._reading(document, section, start, end, others, max_tokens)
 
     def _reading(
         self,
@@ -252,13 +255,16 @@ class Library:
 
     def source(self, address: str) -> bytes:
         """The exact bytes of a document."""
-        return self.store.source(self._document(address)[0].seq)
+        with self.store.reading():
+            return self.store.source(self._document(address)[0].seq)
 
     def toc(self, address: str) -> Tree:
         """The tree of a document."""
-        row, _ = self._document(address)
+        with self.store.reading():
+            row, _ = self._document(address)
+            source = self.store.source(row.seq)
         document = Document.from_bytes(
-            self.store.source(row.seq),
+            source,
             row.path,
             collection=row.collection,
             format=row.format,

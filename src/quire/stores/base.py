@@ -7,6 +7,7 @@ from survives a crash; filters apply before any limit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +41,10 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of it."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Everything read within is of one moment."""
         ...
 
     def generation(self) -> int:

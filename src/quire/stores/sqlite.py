@@ -6,13 +6,16 @@ full-text table is contentless: a chunk's terms are worked out again from its te
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sqlite3
 import time
+import urllib.parse
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields
+from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +29,7 @@ from quire.result import Hit, Node
 from quire.stores.base import Counts, Filters
 from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SectionRow, row_id, words_of
 
+_MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
 WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
@@ -39,103 +43,138 @@ _CHUNK = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
 
 
 class SqliteStore:
-    """One open file."""
+    """One open file. It is identified before it is opened for writing: what is not ours stays as it is."""
 
     def __init__(self, path: str, *, create: bool = False) -> None:
-        self.path = Path(path)
-        exists = self.path.exists() and self.path.stat().st_size > 0
-        if not exists and not create:
-            raise NoResults(f"No library at {path}. Make one with: quire add ./docs")
-        if not exists:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
         self.read_only = False
-        self.db = self._open()
         self._common: tuple[int, frozenset[str]] = (-1, frozenset())
         try:
-            self._check_file()
+            if not self._exists() and not create:
+                raise NoResults(f"No library at {path}. Make one with: quire add ./docs")
+            self.db = self._open()
+        except (sqlite3.Error, OSError) as problem:
+            raise self._error(f"cannot be opened: {problem}") from problem
+        try:
             self._migrate()
         except BaseException:
             self.db.close()
             raise
 
+    def _error(self, problem: str) -> LibraryError:
+        return LibraryError(self.path, problem)
+
     # ------------------------------------------------------------------------ the file itself
 
+    def _exists(self) -> bool:
+        return self.path != ":memory:" and os.path.exists(self.path) and os.path.getsize(self.path) > 0
+
     def _open(self) -> sqlite3.Connection:
-        """For writing if the file allows it, else for reading; even from a medium that cannot be written."""
-        if str(self.path) == ":memory:":
+        """For writing if the file allows it, else for reading, even from a medium that cannot be written."""
+        if self.path == ":memory:":
             return sqlite3.connect(":memory:", isolation_level=None)
-        name = self.path.absolute().as_posix().replace("?", "%3f").replace("#", "%23")
-        problem: sqlite3.Error | None = None
-        for mode in ("rwc", "ro", "ro&immutable=1"):
-            try:
-                db = sqlite3.connect(
-                    f"file:{name}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
-                )
-                db.execute("PRAGMA foreign_keys = ON")
-                db.execute("SELECT count(*) FROM sqlite_master")
-                if mode == "rwc":
-                    self._prepare_for_writing(db)
-                self.read_only = mode != "rwc"
-            except sqlite3.Error as error:
-                problem = problem or error
-            else:
-                return db
-        raise LibraryError(str(self.path), f"cannot be opened as a library: {problem}")
+        if not self._exists():
+            Path(self.path).absolute().parent.mkdir(parents=True, exist_ok=True)
+            return self._connect("rwc")
+        self._identify()
+        folder = os.path.dirname(os.path.abspath(self.path))
+        if os.access(self.path, os.W_OK) and os.access(folder, os.W_OK):
+            return self._connect("rw")
+        self.read_only = True
+        try:
+            return self._connect("ro")
+        except sqlite3.OperationalError:
+            return self._connect("ro&immutable=1")
 
-    def _prepare_for_writing(self, db: sqlite3.Connection) -> None:
-        application = db.execute("PRAGMA application_id").fetchone()[0]
-        if application == APPLICATION_ID:
-            db.execute("PRAGMA journal_mode = WAL")
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        if "immutable" in mode and os.path.exists(f"{self.path}-wal") and os.path.getsize(f"{self.path}-wal"):
+            raise self._error("has a log beside it that cannot be read here. Copy both to a folder of yours.")
+        name = urllib.parse.quote(os.path.abspath(self.path))
+        db = sqlite3.connect(f"file:{name}?mode={mode}", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            db.execute("PRAGMA foreign_keys = ON")
             db.execute("PRAGMA synchronous = FULL")
-            db.execute("BEGIN IMMEDIATE")
-            db.execute("ROLLBACK")
+            db.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
 
-    def _check_file(self) -> None:
-        application = self._value("PRAGMA application_id")
-        tables = self._value("SELECT count(*) FROM sqlite_master")
-        if application != APPLICATION_ID and (application or tables):
-            raise LibraryError(
-                str(self.path), "is another program's database. It was left as it is; name another file."
+    def _identify(self) -> None:
+        """Refuse a file that is no database, another program's, or a newer Quire's, without writing to it."""
+        with open(self.path, "rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise self._error("is not a library. It was left as it is; name another file.")
+        # Only a file with a log beside it needs more than itself to be read; opened otherwise, it gets one.
+        with closing(self._connect("ro" if os.path.exists(f"{self.path}-wal") else "ro&immutable=1")) as db:
+            self._check_ids(db)
+
+    def _check_ids(self, db: sqlite3.Connection) -> None:
+        application, version, tables = db.execute(
+            "SELECT (SELECT application_id FROM pragma_application_id),"
+            " (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
+        ).fetchone()
+        if application != APPLICATION_ID and (application or version or tables):
+            raise self._error("is another program's database. It was left as it is; name another file.")
+        if version > _newest():
+            raise self._error(
+                f"was written by a newer Quire (schema {version}, this one knows {_newest()}). "
+                "It was left as it is; install a newer Quire."
             )
 
     def _migrate(self) -> None:
-        """Bring the schema up to date, each step in a transaction, after a copy has been made."""
-        folder = files("quire.stores").joinpath("sql/sqlite")
-        steps = sorted((int(f.name[:3]), f) for f in folder.iterdir() if f.name.endswith(".sql"))
-        version, newest = self._value("PRAGMA user_version"), steps[-1][0]
-        if version > newest:
-            raise LibraryError(
-                str(self.path),
-                f"was written by a newer Quire (schema {version}, this one knows {newest}). "
-                "It was left as it is; install a newer Quire.",
-            )
-        if version == newest:
+        """Bring the schema up to date in a transaction, after a copy has been made."""
+        version = self._value("PRAGMA user_version")
+        if version == _newest():
             return
         if self.read_only:
-            raise LibraryError(str(self.path), "needs an upgrade and cannot be written to")
+            raise self._error("needs an upgrade and cannot be written to")
         if version:
             shutil.copy2(self.path, f"{self.path}.schema-{version}.backup")
-        else:
-            self.db.execute("PRAGMA journal_mode = WAL")
-        self.db.execute("PRAGMA synchronous = FULL")
+        self._use_log()
         with self._transaction():
-            done = self._value("PRAGMA user_version")
-            for number, step in steps:
-                if number > done:
-                    for statement in _statements(step.read_text("utf-8")):
-                        self.db.execute(statement)
+            self._check_ids(self.db)
+            done = self._value("PRAGMA user_version")  # another process may have been quicker
+            for number, step in _migrations():
+                for statement in _statements(step) if number > done else ():
+                    self.db.execute(statement)
             self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self.db.execute(f"PRAGMA user_version = {newest}")
+            self.db.execute(f"PRAGMA user_version = {_newest()}")
+
+    def _use_log(self) -> None:
+        """Write-ahead logging, which the file remembers. SQLite does not wait for a lock here: we do."""
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self.db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as problem:
+                if "locked" not in str(problem) or time.monotonic() > until:
+                    raise self._error(f"nothing was written: {problem}") from problem
+                time.sleep(0.02)
+            else:
+                return
 
     def close(self) -> None:
         """Let go of the file."""
         self.db.close()
 
     @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Everything read within is of one moment. One within another is part of it."""
+        if self.db.in_transaction:
+            yield
+            return
+        self.db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.db.execute("ROLLBACK")
+
+    @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All or nothing. Says why where the file cannot be written."""
         if self.read_only:
-            raise LibraryError(str(self.path), "cannot be written to: the file or its folder is read-only")
+            raise self._error("cannot be written to: the file or its folder is read-only")
         try:
             self.db.execute("BEGIN IMMEDIATE")
             yield
@@ -144,7 +183,7 @@ class SqliteStore:
             if self.db.in_transaction:  # a full disk has rolled back already
                 self.db.execute("ROLLBACK")
             if isinstance(error, sqlite3.OperationalError):
-                raise LibraryError(str(self.path), f"nothing was written: {error}") from error
+                raise self._error(f"nothing was written: {error}") from error
             raise
 
     def _value(self, sql: str, *args: Any) -> Any:
@@ -483,6 +522,19 @@ def _glob(path: str) -> str:
     """The beginning of a path as a pattern; only * means something in it."""
     escaped = path.replace("[", "[[]").replace("?", "[?]")
     return escaped if "*" in path else f"{escaped}*"
+
+
+def _migrations() -> list[tuple[int, str]]:
+    """The numbered scripts."""
+    folder = files("quire.stores").joinpath("sql/sqlite")
+    return sorted(
+        (int(f.name[:3]), f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql")
+    )
+
+
+@cache
+def _newest() -> int:
+    return _migrations()[-1][0]
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -1,0 +1,170 @@
+"""The library from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
+RESULT = (
+    "address collection kind path url title heading trail breadcrumb header_path snippet score match start"
+    " end byte_start byte_end start_line end_line depth document_id chunk_ids merged_from promotion stale"
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "guide.md").write_text(GUIDE)
+    (docs / "faq.md").write_text("# FAQ\n\nPenguins swim.\n")
+    return tmp_path
+
+
+def run(place: Path, *args: str, stdin: bytes = b"", code: int = 0) -> tuple[str, str]:
+    env = {k: v for k, v in os.environ.items() if k != "QUIRE_LIBRARY"} | {
+        "COLUMNS": "100",
+        "HOME": str(place),
+    }
+    done = subprocess.run(
+        [Path(sys.executable).parent / "quire", *args],
+        input=stdin,
+        capture_output=True,
+        cwd=place,
+        check=False,
+        env=env,
+    )
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert done.returncode == code, (done.returncode, out, err)
+    assert "Traceback" not in err
+    return out, err
+
+
+def test_add_search_read_toc_list_status(place: Path) -> None:
+    """Issue: the embedded library end to end, in a new folder."""
+    out, err = run(place, "add", "docs")
+    assert out.startswith("2 added, 0 updated, 0 unchanged: ")
+    assert err == ""
+    assert (place / ".quire" / "library.db").exists()
+    out, _ = run(place, "search", "package manager")
+    assert out.splitlines()[:2] == ["  1. docs:guide.md#install", "     Guide › Install  (lines 5–8)"]
+    assert "**package** **manager**" in out
+    assert run(place, "read", "docs:guide.md#install")[0] == "## Install\n\nUse the package manager.\n\n"
+    assert run(place, "read", "guide.md", "Use")[0] == "## Use\n\nRun it.\n"
+    assert run(place, "toc", "docs:guide.md")[0].splitlines()[1:] == ["  Install  (10)", "  Use  (4)"]
+    assert run(place, "list")[0].splitlines() == ["docs:faq.md  FAQ  (1)", "docs:guide.md  Guide  (3)"]
+    assert "2 documents, 6 sections, 4 chunks" in run(place, "status")[0]
+
+
+def test_json_of_each_command_has_the_fields_of_the_design(place: Path) -> None:
+    """DESIGN §9: the JSON of add, search, read, list, status, refresh and remove."""
+    added = json.loads(run(place, "add", "docs", "--json")[0])
+    wanted = "added updated unchanged removed skipped failed documents sections chunks bytes seconds"
+    assert set(wanted.split()) <= set(added)
+    found = json.loads(run(place, "search", "penguins", "--json")[0])
+    assert set(found) == {"query", "mode", "results", "notes"}
+    assert set(found["results"][0]) == set(RESULT.split())
+    assert found["results"][0]["address"] == "docs:faq.md#faq"
+    explained = json.loads(run(place, "search", "penguins", "--json", "--explain")[0])
+    assert explained["results"][0]["explain"]["hits"]
+    read = json.loads(run(place, "read", "docs:faq.md", "--json")[0])
+    assert read["text"] == "# FAQ\n\nPenguins swim.\n"
+    assert json.loads(run(place, "list", "--json")[0].splitlines()[0])["address"] == "docs:faq.md"
+    assert json.loads(run(place, "status", "--json")[0])["problems"] == []
+    assert json.loads(run(place, "refresh", "--check", "--json")[0]) == {"changed": [], "missing": []}
+    removed = json.loads(run(place, "remove", "docs:faq.md", "--json")[0])
+    assert removed == {"removed": ["docs:faq.md"], "dry_run": False}
+
+
+def test_exit_codes_tell_nothing_found_partly_done_and_failed(place: Path) -> None:
+    """DESIGN §9: 1 nothing found, 2 usage, 3 partly done, 4 failed."""
+    _, err = run(place, "search", "x", code=1)
+    assert "No library at" in err
+    (place / "docs" / "bad.md").write_bytes(b"\0")
+    _, err = run(place, "add", "docs", code=3)
+    assert "bad.md: holds NUL bytes" in err
+    _, err = run(place, "add", "absent", code=4)
+    assert "absent: no such file or folder" in err
+    assert "Did you mean 'docs'" in run(place, "search", "x", "-c", "doc", code=1)[1]
+    assert "No match" in run(place, "search", "xyzzy", code=1)[1]
+    assert "is outside 1 to 1,000" in run(place, "search", "x", "-n", "0", code=2)[1]
+    assert "query: is empty" in run(place, "search", "", code=2)[1]
+    assert "Did you mean 'docs:faq.md'" in run(place, "read", "docs:fak.md", code=1)[1]
+
+
+def test_standard_input_is_a_document(place: Path) -> None:
+    """DESIGN §8: standard input, under a path of its own."""
+    run(place, "add", "-", "--as", "notes.md", "-c", "mine", stdin=b"# N\n\nokapi\n")
+    assert run(place, "search", "okapi")[0].startswith("  1. mine:notes.md#n")
+
+
+def test_refresh_names_what_is_gone_and_prunes_when_asked(place: Path) -> None:
+    """D21, issue: --check lists, --prune removes."""
+    run(place, "add", "docs")
+    (place / "docs" / "faq.md").unlink()
+    (place / "docs" / "guide.md").write_text(GUIDE + "\nmore\n")
+    assert run(place, "refresh", "--check")[0].splitlines() == [
+        "changed  docs:guide.md",
+        "missing  docs:faq.md",
+    ]
+    out, err = run(place, "refresh")
+    assert out.startswith("0 added, 1 updated")
+    assert "They stay until you add --prune" in err
+    assert "1 removed" in run(place, "refresh", "--prune")[0]
+
+
+def test_reading_in_a_pipe_gives_the_exact_bytes(place: Path) -> None:
+    """Invariant 1: byte for byte, whatever they are."""
+    source = b"\xef\xbb\xbf# A\r\n\r\ncaf\xe9\r\n"
+    (place / "docs" / "odd.md").write_bytes(source)
+    run(place, "add", "docs")
+    done = subprocess.run(
+        [Path(sys.executable).parent / "quire", "read", "docs:odd.md"],
+        cwd=place,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == source
+
+
+def test_a_progress_bar_is_shown_to_people_only(place: Path) -> None:
+    """People first: a bar on a terminal's stderr, nothing in a pipe."""
+    for number in range(30):
+        (place / "docs" / f"{number}.md").write_text(GUIDE * 20)
+    leader, follower = pty.openpty()
+    command = [str(Path(sys.executable).parent / "quire"), "add", "docs"]
+    with subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=follower) as process:
+        process.wait(30)
+    os.close(follower)
+    shown = os.read(leader, 100_000).decode(errors="replace")
+    os.close(leader)
+    assert "indexing" in shown
+
+
+def test_interrupting_leaves_a_sound_library_and_says_how_to_go_on(place: Path) -> None:
+    """Issue: Ctrl-C leaves a consistent library."""
+    for number in range(4000):
+        (place / "docs" / f"{number}.md").write_text(f"# D{number}\n\n" + "some words here. " * 200)
+    command = [str(Path(sys.executable).parent / "quire"), "add", "docs"]
+    with subprocess.Popen(
+        command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        time.sleep(1.0)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    if process.returncode != 0:  # a quick machine may have finished
+        assert process.returncode == 130
+        assert "Stopped. What was written is complete" in err.decode()
+        assert "Traceback" not in err.decode()
+    if (place / ".quire" / "library.db").exists():
+        assert json.loads(run(place, "status", "--json")[0])["problems"] == []
+    run(place, "add", "docs")
+    assert "4,002 documents" in run(place, "status")[0]
