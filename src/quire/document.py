@@ -80,7 +80,7 @@ class Document:
         """Decode a source. Raises TooLarge over `max_bytes`, NotText for binary data."""
         if len(source) > settings.max_bytes:
             raise TooLarge(path or "content", settings.over_cap(len(source)))
-        encoding = _encoding(source)
+        encoding = encoding_of(source)
         raw = _decode(source, encoding)
         text = _whole_characters(raw)
         if "\0" in text:
@@ -236,9 +236,9 @@ def format_of(path: str) -> str:
     return "markdown" if is_markdown else "text"
 
 
-def text_of(source: bytes) -> str:
-    """The text of a source, as `Document.from_bytes` reads it."""
-    return _whole_characters(_decode(source, _encoding(source)))
+def text_of(source: bytes, encoding: str | None = None) -> str:
+    """The text of a source, or of a part of one whose encoding is known."""
+    return _whole_characters(_decode(source, encoding or encoding_of(source)))
 
 
 def _front_matter_end(markup: str, start: int, limit: int) -> int:
@@ -256,7 +256,8 @@ def _known_format(format: str) -> str:
     return format
 
 
-def _encoding(source: bytes) -> str:
+def encoding_of(source: bytes) -> str:
+    """The encoding that a source's first bytes name."""
     if source.startswith(b"\xff\xfe"):
         return "utf-16-le"
     return "utf-16-be" if source.startswith(b"\xfe\xff") else "utf-8"

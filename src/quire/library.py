@@ -179,7 +179,7 @@ class Library:
     ) -> Found:
         """The best sections for a query. Raises NoResults for a collection that is not there."""
         settings = self.config.search if limit is None else replace(self.config.search, limit=limit)
-        filters = Filters(collection, ("document", "external"), tuple(paths))
+        filters = Filters(collection, (), tuple(paths))
         with self.store.reading():
             return searcher.search(self.store, query, filters, settings, explain=explain)
 
@@ -307,7 +307,7 @@ class Library:
         raise NoResults(f"{document.address}#{section.slug} has no part {part}.")
 
     def _no_collection(self, name: str) -> str:
-        return f"No collection {name!r}. {nearest(name, self.status().collections)}"
+        return f"No collection {name!r}. {nearest(name, self.store.collections())}"
 
 
 _NO_LIMIT = replace(DEFAULT.document, max_bytes=2**40)

@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from quire import analyze, fusion, merge, query
 from quire.config import SearchSettings
-from quire.document import text_of
 from quire.errors import NoResults, nearest
 from quire.query import Query
 from quire.result import Hit, Merged, Node, Result
@@ -52,7 +51,7 @@ def search(
 
 def _check_indexed(store: Store, filters: Filters) -> None:
     """T14: not indexed is another thing than no match."""
-    known = store.counts().collections
+    known = store.collections()
     if not known:
         raise NoResults("The library is empty. Add documents with: quire add ./docs")
     if filters.collection is not None and filters.collection not in known:
@@ -117,13 +116,13 @@ def _no_match(store: Store, asked: Query, filters: Filters) -> str:
 
 
 class _Citations:
-    """Turns merged hits into results; reads each document once."""
+    """Turns merged hits into results."""
 
     def __init__(self, store: Store, asked: Query, explain: bool) -> None:
         self.store, self.asked, self.explain = store, asked, explain
         self.terms = _terms_of(asked)
-        self.texts: dict[int, str] = {}
         self.stale: dict[int, bool] = {}
+        self.sections: dict[tuple[int, int], SectionRow] = {}
 
     def all(self, merged: Sequence[Merged], hits: Sequence[Hit]) -> list[Result]:
         rows = self.store.documents_by_row({found.document for found in merged})
@@ -134,7 +133,7 @@ class _Citations:
     def _one(
         self, found: Merged, document: DocumentRow, chunks: dict[int, ChunkRow], ranks: dict[int, int]
     ) -> Result:
-        section = self.store.section(found.document, found.section)
+        section = self._section(found.document, found.section)
         own = [chunks[hit.chunk] for hit in found.hits]
         span = _span(found, section, own)
         address = _address(document, section)
@@ -159,8 +158,7 @@ class _Citations:
             document_id=document.id,
             chunk_ids=tuple(self._chunk_id(document, chunk) for chunk in own),
             merged_from=tuple(
-                _address(document, self.store.section(found.document, position))
-                for position in found.merged_from
+                _address(document, self._section(found.document, position)) for position in found.merged_from
             ),
             promotion=document.promotion,
             stale=self._is_stale(document),
@@ -168,13 +166,18 @@ class _Citations:
         )
 
     def _chunk_id(self, document: DocumentRow, chunk: ChunkRow) -> str:
-        section = self.store.section(chunk.document, chunk.section)
+        section = self._section(chunk.document, chunk.section)
         return row_id(document.kind, _with_part(_address(document, section), section, chunk.part))
 
+    def _section(self, document: int, position: int) -> SectionRow:
+        key = document, position
+        if key not in self.sections:
+            self.sections[key] = self.store.section(document, position)
+        return self.sections[key]
+
     def _snippet(self, document: DocumentRow, chunk: ChunkRow) -> str:
-        if document.seq not in self.texts:
-            self.texts[document.seq] = text_of(self.store.source(document.seq))
-        return snippet(self.texts[document.seq][chunk.start : chunk.end], self.terms)
+        text = self.store.passage(document.seq, chunk.byte_start, chunk.byte_end)
+        return snippet(text, self.terms)
 
     def _is_stale(self, document: DocumentRow) -> bool:
         if document.seq not in self.stale:
@@ -264,8 +267,9 @@ def _marks(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     fences = [m.span() for m in _FENCE_LINE.finditer(text)]
     marks: list[tuple[int, int, str]] = []
     for start, end, term in analyze.word_spans(text):
-        inside = any(a <= start < b for a, b in fences)
-        if term in wanted and not inside and (not marks or start >= marks[-1][1]):
+        if term not in wanted or (marks and start < marks[-1][1]):
+            continue
+        if not any(a <= start < b for a, b in fences):
             marks.append((start, end, term))
     return marks
 

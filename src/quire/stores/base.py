@@ -83,6 +83,10 @@ class Store(Protocol):
         """The exact bytes of a document."""
         ...
 
+    def passage(self, row: int, start: int, end: int) -> str:
+        """The text of some bytes of a document."""
+        ...
+
     def sections(self, row: int) -> list[SectionRow]:
         """The sections of a document, in order."""
         ...
@@ -101,6 +105,10 @@ class Store(Protocol):
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""
+        ...
+
+    def collections(self) -> list[str]:
+        """The names of the collections."""
         ...
 
     def counts(self) -> Counts:

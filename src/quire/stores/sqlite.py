@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from quire import analyze
-from quire.document import text_of
+from quire.document import encoding_of, text_of
 from quire.errors import LibraryError, NoResults
 from quire.query import Query, Term
 from quire.result import Hit, Node
@@ -40,6 +40,8 @@ _SHIFT = MAX_CHUNKS.bit_length() - 1
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
 _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
 _CHUNK = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
+_ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})"
+_ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})"
 
 
 class SqliteStore:
@@ -203,7 +205,7 @@ class SqliteStore:
         with self._transaction():
             replaced = [self._write_one(prepared) for prepared in batch]
             self._next_generation()
-            self._count_common_terms()
+            self._count_common_terms(sum(len(prepared.chunks) for prepared in batch))
         return replaced
 
     def _write_one(self, new: Prepared) -> bool:
@@ -236,11 +238,11 @@ class SqliteStore:
     def _add_parts(self, row: int, new: Prepared) -> None:
         first = row << _SHIFT
         self.db.executemany(
-            f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})",
+            _ADD_SECTION,
             ((row, *section) for section in new.sections),
         )
         self.db.executemany(
-            f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})",
+            _ADD_CHUNK,
             ((first + index, row, *chunk) for index, chunk in enumerate(new.chunks)),
         )
         self.db.executemany(
@@ -292,18 +294,20 @@ class SqliteStore:
                 self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
             self._next_generation()
 
-    def _count_common_terms(self) -> None:
-        """Count again which terms are common, whenever the library has grown by half."""
-        chunks = self._value("SELECT count(*) FROM chunks")
+    def _count_common_terms(self, more: int) -> None:
+        """Count again which terms are common, whenever half as many chunks again have been written."""
+        self.db.execute("UPDATE facts SET value = value + ? WHERE name = 'written'", (more,))
+        written = int(self._value("SELECT value FROM facts WHERE name = 'written'"))
         counted = int(self._value("SELECT value FROM facts WHERE name = 'common_at'"))
-        if chunks < COMMON_FROM or chunks < 1.5 * counted:
+        if written < COMMON_FROM or written < 1.5 * counted:
             return
+        chunks = self._value("SELECT count(*) FROM chunks")
         self.db.execute("DELETE FROM common_terms")
         self.db.execute(
             "INSERT INTO common_terms SELECT term, doc FROM vocabulary WHERE doc > ?",
             (chunks * COMMON_SHARE,),
         )
-        self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(chunks),))
+        self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
 
     # ---------------------------------------------------------------------------------- reading
 
@@ -343,6 +347,13 @@ class SqliteStore:
         """The exact bytes of a document."""
         return bytes(self._value("SELECT source FROM documents WHERE seq = ?", row))
 
+    def passage(self, row: int, start: int, end: int) -> str:
+        """The text of some bytes of a document, without reading the rest."""
+        with self.db.blobopen("documents", "source", row, readonly=True) as source:
+            beginning = source.read(2)
+            source.seek(start)
+            return text_of(source.read(end - start), encoding_of(beginning))
+
     def sections(self, row: int) -> list[SectionRow]:
         """The sections of a document, in order."""
         rows = self.db.execute(
@@ -377,6 +388,15 @@ class SqliteStore:
     def _chunk_rows(self, where: str, args: tuple[Any, ...]) -> list[ChunkRow]:
         return [ChunkRow(*row) for row in self.db.execute(f"SELECT {_CHUNK} FROM chunks WHERE {where}", args)]
 
+    def collections(self) -> list[str]:
+        """The names of the collections, each found by a step along the index."""
+        rows = self.db.execute(
+            "WITH RECURSIVE names (name) AS (SELECT min(collection) FROM documents UNION ALL"
+            " SELECT (SELECT min(collection) FROM documents WHERE collection > name) FROM names"
+            " WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
+        )
+        return [row[0] for row in rows]
+
     def counts(self) -> Counts:
         """What is in the library."""
         documents, size = self.db.execute("SELECT count(*), total(length(source)) FROM documents").fetchone()
@@ -405,13 +425,14 @@ class SqliteStore:
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""
-        expression = match_expression(query, self._common_terms())
+        expression, times = match_expression(query, self._common_terms())
         if not expression:
             return []
         scores = self._ranked(expression, filters, limit)
         if together := pair_expression(query):
             raised = self._ranked(together, filters, limit)
-            scores = {chunk: score + PAIRS * raised.get(chunk, 0.0) for chunk, score in scores.items()}
+            weight = PAIRS * times
+            scores = {chunk: score + weight * raised.get(chunk, 0.0) for chunk, score in scores.items()}
         sections = {
             row[0]: row[1:] for row in self._in("SELECT id, document, section FROM chunks WHERE id", scores)
         }
@@ -441,23 +462,26 @@ class SqliteStore:
         return self._common[1]
 
 
-def match_expression(query: Query, common: frozenset[str]) -> str:
-    """A query as FTS5 reads it: rare words match, all words rank; phrases and fields must be there."""
-    needed = [group for group in query.groups if _is_needed(group)]
-    wanted = [_one(group) for group in needed]
-    words = [word for group in query.groups if group not in needed for word in _words(group)]
+def match_expression(query: Query, common: frozenset[str]) -> tuple[str, int]:
+    """A query as FTS5 reads it, and how many times bm25() counts each word in it.
+
+    Rare words match and all words rank; phrases and fields must be there.
+    """
+    needed = [part for group in query.groups if _is_needed(group) and (part := _one(group))]
+    words = [word for group in query.groups if not _is_needed(group) for word in _words(group)]
     words = list(dict.fromkeys(words))
     rare = [word for word in words if word.strip('"*') not in common] or words
-    must = [part for part in wanted if part]
-    if not must and words:
-        must = [f"({' OR '.join(rare)})"]
+    must = needed or ([f"({' OR '.join(rare)})"] if words else [])
     if not must:
-        return ""
-    all_of = " AND ".join(must)
-    if (needed and words) or len(rare) < len(words):
-        all_of = f"({all_of}) AND ({' OR '.join([*(part for part in wanted if part), *words])})"
+        return "", 1
+    expression, times = " AND ".join(must), 1
+    only_rank = words if needed else [word for word in words if word not in rare]
+    if only_rank:
+        # What must match is in the expression twice, so what only ranks must be too.
+        ranked = [*(needed or rare), *only_rank, *only_rank]
+        expression, times = f"({expression}) AND ({' OR '.join(ranked)})", 2
     without = [part for term in query.negated if term.field != "path" and (part := _one((term,)))]
-    return f"({all_of}) NOT ({' OR '.join(without)})" if without else all_of
+    return (f"({expression}) NOT ({' OR '.join(without)})" if without else expression), times
 
 
 def pair_expression(query: Query) -> str:

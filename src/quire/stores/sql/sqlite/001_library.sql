@@ -8,7 +8,6 @@ CREATE TABLE documents (
     root        TEXT,               -- the folder that the path is in; NULL for content with no file
     format      TEXT    NOT NULL,
     title       TEXT    NOT NULL,
-    source      BLOB    NOT NULL,
     checksum    TEXT    NOT NULL,
     size        INTEGER NOT NULL,   -- of the file when it was read; with mtime_ns it tells a changed one
     mtime_ns    INTEGER NOT NULL,
@@ -17,6 +16,7 @@ CREATE TABLE documents (
     chunk_count INTEGER NOT NULL,
     created_at  INTEGER NOT NULL,   -- milliseconds
     updated_at  INTEGER NOT NULL,
+    source      BLOB    NOT NULL,   -- last: SQLite reads through it to reach what stands behind
     UNIQUE (collection, kind, path)
 ) STRICT;
 CREATE INDEX documents_root ON documents (root);
@@ -69,4 +69,4 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, 'row');
 CREATE TABLE common_terms (term TEXT PRIMARY KEY, chunks INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO facts VALUES ('generation', '0'), ('common_at', '0');
+INSERT INTO facts VALUES ('generation', '0'), ('written', '0'), ('common_at', '0');
