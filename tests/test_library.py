@@ -385,6 +385,16 @@ def test_matching_siblings_are_returned_as_their_parent(library: Library) -> Non
     assert library.read(result.address).text.endswith("lion\n\n")
 
 
+def test_a_section_is_returned_once_however_many_of_its_parts_match(library: Library) -> None:
+    """DESIGN §2: a result is a section; strong and weak parts of one are one result."""
+    text = "# A\n\n" + "".join(
+        f"Sentence {n} of zebra. " + "filler words here. " * (n % 7) for n in range(300)
+    )
+    library.add(content=text + "\n\n# B\n\nzebra\n", path="a.md", collection="c")
+    found = [result.address.partition("~")[0] for result in library.search("zebra sentence").results]
+    assert len(found) == len(set(found))
+
+
 def test_a_result_can_be_explained(filled: Library) -> None:
     """DESIGN §6: ranks, scores and merges on demand."""
     explained = filled.search("penguins swim", explain=True).results[0].explain

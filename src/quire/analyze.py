@@ -75,6 +75,19 @@ def word_spans(text: str) -> list[tuple[int, int, str]]:
     return spans
 
 
+def matches(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
+    """The words or pairs whose term is wanted: start, end, term."""
+    if not text.isascii():
+        return [span for span in word_spans(text) if span[2] in wanted]
+    # Words repeat, so it is quicker to find which of them match, and then where they stand.
+    words = {word for word in text.translate(_ASCII_WORDS).split() if _TERMS[word] in wanted}
+    plain = sorted({word.strip("'") for word in words}, key=len, reverse=True)
+    if not plain:
+        return []
+    found = re.finditer(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, plain))})(?![A-Za-z0-9])", text)
+    return [(word.start(), word.end(), _TERMS[word[0]]) for word in found]
+
+
 def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 

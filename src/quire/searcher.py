@@ -77,11 +77,16 @@ def _merge(store: Store, hits: list[Hit], settings: SearchSettings) -> list[Merg
 
 def _merge_some(store: Store, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
     """Merge sections that match about as well as the best of their document; let the others stand."""
-    best: dict[int, float] = {}
+    of_document: dict[int, float] = {}
+    of_section: dict[tuple[int, int], float] = {}
     for hit in hits:
-        best[hit.document] = max(hit.score, best.get(hit.document, hit.score))
-    strong = [hit for hit in hits if hit.score >= settings.merge_from * best[hit.document]]
-    weak = [hit for hit in hits if hit.score < settings.merge_from * best[hit.document]]
+        key = hit.document, hit.section
+        of_document[hit.document] = max(hit.score, of_document.get(hit.document, hit.score))
+        of_section[key] = max(hit.score, of_section.get(key, hit.score))
+    strong, weak = list[Hit](), list[Hit]()
+    for hit in hits:
+        floor = settings.merge_from * of_document[hit.document]
+        (strong if of_section[hit.document, hit.section] >= floor else weak).append(hit)
     nodes = store.nodes({(hit.document, hit.section) for hit in hits})
     merged = merge.sections(
         strong,
@@ -266,10 +271,9 @@ def _marks(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     """Whole words that match, none overlapping, none in the lines that open or close code."""
     fences = [m.span() for m in _FENCE_LINE.finditer(text)]
     marks: list[tuple[int, int, str]] = []
-    for start, end, term in analyze.word_spans(text):
-        if term not in wanted or (marks and start < marks[-1][1]):
-            continue
-        if not any(a <= start < b for a, b in fences):
+    for start, end, term in analyze.matches(text, wanted):
+        overlaps = marks and start < marks[-1][1]
+        if not overlaps and not any(a <= start < b for a, b in fences):
             marks.append((start, end, term))
     return marks
 
