@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import quire
 import quire.stores.rows
+from quire import indexer
 from quire.config import Config, override
 from quire.errors import LibraryError, NoResults, SettingError
 from quire.library import Library
@@ -461,6 +463,50 @@ def test_a_missing_document_is_none(filled: Library) -> None:
 
 
 # ------------------------------------------------------------------------------------ lifecycle
+
+
+def test_promotion_is_of_the_document_and_raises_its_sections(library: Library) -> None:
+    """H15: one change for a document and all its chunks; a chunk cannot be promoted alone."""
+    library.add(content="# A\n\nzebra with words\n", path="a.md", collection="c")
+    library.add(content="# B\n\nzebra with more words\n", path="b.md", collection="c")
+    assert addresses(library, "zebra") == ["c:a.md#a", "c:b.md#b"]
+    assert library.promote("c:b.md", "important").promotion == "important"
+    assert addresses(library, "zebra") == ["c:b.md#b", "c:a.md#a"]
+    assert library.search("zebra").results[0].promotion == "important"
+    with pytest.raises(SettingError, match="is of whole documents"):
+        library.promote("c:b.md#b", "important")
+    with pytest.raises(SettingError, match="there is no 'urgent'"):
+        library.promote("c:b.md", "urgent")
+
+
+def test_memories_are_kept_apart_from_documents(filled: Library) -> None:
+    """D23: what is of another kind is not among the documents that a search finds."""
+    memory = quire.Document.from_text("# M\n\npenguins remembered\n", "m.md", collection="docs")
+    filled.store.write([indexer.prepare(memory, Config(), "memory")])
+    assert addresses(filled, "penguins") == ["docs:faq.md#why-penguins"]
+
+
+def test_all_acceptance_boxes_of_the_documents_specification(library: Library, docs: Path) -> None:
+    """D25: files and content are ingested, chunked with overlap, found, updated, and changes noticed."""
+    windows = override(
+        Config(), {"chunk": {"strategy": "windows", "windows": {"max_tokens": 50, "overlap": 0.2}}}
+    )
+    library.config = windows
+    (docs / "long.txt").write_text("First sentence. Second sentence. Third one here. " * 40)
+    report = library.add(docs)
+    assert report.added == 4
+    row = library.document("docs:long.txt")
+    assert row
+    ids = range(row.seq << 20, (row.seq << 20) + row.chunk_count)
+    spans = [(chunk.start, chunk.end) for chunk in library.store.chunks(ids).values()]
+    assert all(b[0] < a[1] for a, b in pairwise(spans))
+    assert library.document("docs:guide.md").title == "Guide"  # type: ignore[union-attr]
+    assert library.add(docs).unchanged == 4
+    (docs / "long.txt").write_text("Nothing but an aardvark.")
+    assert [changed.path for changed in library.check().changed] == ["long.txt"]
+    library.add(docs)
+    assert addresses(library, "aardvark") == ["docs:long.txt"]
+    assert addresses(library, '"second sentence"') == []
 
 
 def test_removing_leaves_nothing_behind(filled: Library) -> None:

@@ -28,6 +28,9 @@ from quire.stores.rows import DocumentRow, SectionRow
 from quire.tokens import counter
 from quire.tree import Tree
 
+DOCUMENTS = ("document", "external")  # the kinds that a search looks at
+PROMOTIONS = ("standard", "important", "critical")
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -166,6 +169,18 @@ class Library:
             self.store.remove([row.seq for row in rows])
         return rows
 
+    def promote(self, address: str, level: str) -> DocumentRow:
+        """Make a document standard, important or critical; a section cannot be promoted alone."""
+        if level not in PROMOTIONS:
+            raise SettingError("promotion", f"there is no {level!r}. {nearest(level, PROMOTIONS)}")
+        document, rest = self._document(address)
+        if rest:
+            raise SettingError("promotion", f"is of whole documents: {document.address}")
+        if document.kind == "external":
+            raise SettingError("promotion", f"{document.address} is external, and those have none")
+        self.store.promote(document.seq, level)
+        return self._document(address)[0]
+
     # ----------------------------------------------------------------------------------- finding
 
     def search(
@@ -179,8 +194,9 @@ class Library:
     ) -> Found:
         """The best sections for a query. Raises NoResults for a collection that is not there."""
         settings = self.config.search if limit is None else replace(self.config.search, limit=limit)
-        filters = Filters(collection, (), tuple(paths))
         with self.store.reading():
+            apart = self.store.kinds() - set(DOCUMENTS)  # a filter that leaves nothing out only costs time
+            filters = Filters(collection, DOCUMENTS if apart else (), tuple(paths))
             return searcher.search(self.store, query, filters, settings, explain=explain)
 
     def documents(self, collection: str | None = None) -> list[DocumentRow]:

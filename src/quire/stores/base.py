@@ -107,6 +107,14 @@ class Store(Protocol):
         """The chunks that match a query's words, best first."""
         ...
 
+    def kinds(self) -> frozenset[str]:
+        """The kinds of documents there are."""
+        ...
+
+    def promote(self, row: int, level: str) -> None:
+        """Set the promotion of a document, and with it of all its chunks."""
+        ...
+
     def collections(self) -> list[str]:
         """The names of the collections."""
         ...

@@ -52,6 +52,7 @@ class SqliteStore:
         self.path = path
         self.read_only = False
         self._common: tuple[int, frozenset[str]] = (-1, frozenset())
+        self._kinds: tuple[int, frozenset[str]] = (-1, frozenset())
         try:
             if not self._exists() and not create:
                 raise NoResults(f"No library at {path}. Make one with: quire add ./docs")
@@ -287,6 +288,12 @@ class SqliteStore:
             )
             self._next_generation()
 
+    def promote(self, row: int, level: str) -> None:
+        """Set the promotion of a document, and with it of all its chunks, which have none of their own."""
+        with self._transaction():
+            self.db.execute("UPDATE documents SET promotion = ? WHERE seq = ?", (level, row))
+            self._next_generation()
+
     def remove(self, rows: Sequence[int]) -> None:
         """Delete documents and all that belongs to them, in one transaction."""
         with self._transaction():
@@ -389,6 +396,14 @@ class SqliteStore:
 
     def _chunk_rows(self, where: str, args: tuple[Any, ...]) -> list[ChunkRow]:
         return [ChunkRow(*row) for row in self.db.execute(f"SELECT {_CHUNK} FROM chunks WHERE {where}", args)]
+
+    def kinds(self) -> frozenset[str]:
+        """The kinds of documents there are."""
+        generation = self.generation()
+        if self._kinds[0] != generation:
+            rows = self.db.execute("SELECT DISTINCT kind FROM documents")
+            self._kinds = generation, frozenset(row[0] for row in rows)
+        return self._kinds[1]
 
     def collections(self) -> list[str]:
         """The names of the collections, each found by a step along the index."""

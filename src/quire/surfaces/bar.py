@@ -13,19 +13,13 @@ from quire.progress import Progress, Silent
 def shown() -> Iterator[Progress]:
     """A bar with rate and time left, gone when the work is done."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
     from rich.progress import Progress as Rich
 
     columns = (
-        TextColumn("indexing"),
+        TextColumn("indexing {task.fields[items]:,} files"),
         BarColumn(),
-        MofNCompleteColumn(),
+        DownloadColumn(),
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
@@ -48,9 +42,9 @@ class _Bar:
 
     def total(self, items: int, size: int) -> None:
         """Begin a folder."""
-        self.task = self.rich.add_task("indexing", total=items) if items else None
+        self.task = self.rich.add_task("", total=size, items=items) if items else None
 
     def advance(self, items: int, size: int) -> None:
         """Move on."""
         if self.task is not None:
-            self.rich.advance(self.task, items)
+            self.rich.advance(self.task, size)
