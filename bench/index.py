@@ -1,6 +1,6 @@
-"""Indexing, end to end, against the bare database and another engine, in one run on the same chunks.
+"""Indexing, end to end, against the bare database and other engines, in one run on the same chunks.
 
-    pip install -e . tantivy
+    pip install -e . tantivy lancedb llama-index-retrievers-bm25
     python -m bench.index [--chunks 10000 100000] [--data FOLDER] [--repeat N]
 
 The documents are those of the sets, in an order that a seed decides, until there are enough chunks.
@@ -13,6 +13,10 @@ store.write       the same documents, already prepared, in the batches of the ro
 bare FTS5         executemany of the terms alone, a transaction for each 256 documents, WAL, synchronous=FULL
 bare, all rows    executemany of all that a library holds into its own schema, likewise
 tantivy           the terms alone, with positions, until its one commit returns
+lancedb           a table of the terms, added in the same batches, then its full-text index of each column,
+                  with positions
+llama_index       nodes of the terms, joined, in its document store and its BM25 retriever, both built in
+                  memory and saved; without positions, and one text where the others have three
 
 What is not Library.add gets its rows ready-made: only the database is on the clock, closing included.
 """
@@ -52,6 +56,7 @@ SETS = {
     "rust": "docs_links_rust/docs/**/*.md",
     "llms": "large_inputs/llms/*.txt",
 }
+COLUMNS = ("title", "trail", "body")
 FTS5 = "CREATE VIRTUAL TABLE words USING fts5 (title, trail, body, content = '', tokenize = 'ascii')"
 _WORD = re.compile(r"([^\W\d_]{2,})")
 Load = list[tuple[str, list[tuple[Any, ...]]]]  # statements, each with its rows
@@ -297,9 +302,59 @@ def tantivy_index(corpus: Corpus, place: Path) -> float:
 def _tantivy_schema(tantivy: Any) -> Any:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("row", stored=True)
-    for name in ("title", "trail", "body"):
+    for name in COLUMNS:
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
     return builder.build()
+
+
+def lancedb_index(corpus: Corpus, place: Path) -> float:
+    """Seconds until LanceDB holds the terms and has indexed them; raises ImportError likewise."""
+    lancedb: Any = import_module("lancedb")
+    arrow: Any = import_module("pyarrow")
+    columns = arrow.schema([("row", arrow.int64()), *((name, arrow.string()) for name in COLUMNS)])
+    table, clock = lancedb.connect(str(place)).create_table("words", schema=columns), Clock()
+    for batch in corpus.batches():
+        _, rows = _words(batch)
+        ready = arrow.table(list(zip(*rows, strict=True)), schema=columns) if rows else columns.empty_table()
+        with clock:
+            table.add(ready)
+    with clock:
+        _lancedb_full_text(table)
+    return clock.seconds
+
+
+def _lancedb_full_text(table: Any) -> None:
+    """Index each column, one at a time as it demands; the terms are taken as they are."""
+    for name in COLUMNS:
+        table.create_fts_index(
+            name,
+            use_tantivy=False,
+            with_position=True,
+            base_tokenizer="whitespace",
+            max_token_length=None,
+            lower_case=False,
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+        )
+
+
+def llama_index_bm25(corpus: Corpus, place: Path) -> float:
+    """Seconds until LlamaIndex has saved its document store and BM25 index; raises ImportError likewise."""
+    node: Any = import_module("llama_index.core.schema").TextNode
+    bm25: Any = import_module("llama_index.retrievers.bm25").BM25Retriever
+    store: Any = import_module("llama_index.core.storage.docstore").SimpleDocumentStore()
+    clock = Clock()
+    for batch in corpus.batches():
+        _, rows = _words(batch)
+        with clock:
+            store.add_documents([node(id_=str(row), text=" ".join(words)) for row, *words in rows])
+    with clock:
+        # an empty list in place of a language: no stop words, as for the others
+        retriever = bm25.from_defaults(docstore=store, language=[], skip_stemming=True, token_pattern=r"\S+")
+        retriever.persist(str(place / "bm25"), show_progress=False)
+        store.persist(str(place / "docstore.json"))
+    return clock.seconds
 
 
 CONTENDERS: dict[str, Callable[[Corpus, Path], float]] = {
@@ -308,6 +363,8 @@ CONTENDERS: dict[str, Callable[[Corpus, Path], float]] = {
     "bare FTS5": bare_fts5,
     "bare, all rows": bare_rows,
     "tantivy": tantivy_index,
+    "lancedb": lancedb_index,
+    "llama_index docstore + BM25": llama_index_bm25,
 }
 
 
@@ -341,7 +398,7 @@ def _round(contender: Callable[[Corpus, Path], float], corpus: Corpus, place: Pa
     os.sync()  # what the round before left to be written is not this one's work
     try:
         seconds = contender(corpus, place)
-        return seconds, sum(file.stat().st_size for file in place.iterdir())
+        return seconds, sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
     finally:
         shutil.rmtree(place)
 

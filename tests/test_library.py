@@ -374,6 +374,16 @@ def test_changed_files_are_marked_stale(filled: Library, docs: Path) -> None:
     assert "quire refresh" in found.notes[-1]
 
 
+def test_a_file_whose_name_is_not_utf8_is_indexed_and_not_stale(library: Library, docs: Path) -> None:
+    """BAD_INPUTS: indexed under an escaped name, printable."""
+    Path(os.fsdecode(os.fsencode(docs) + b"/caf\xe9.md")).write_text("# Okapi\n\nokapi\n")
+    library.add(docs)
+    (result,) = library.search("okapi").results
+    assert result.path == "caf\\xe9.md"
+    assert not result.stale
+    assert library.add(docs).unchanged == 4
+
+
 def test_matching_siblings_are_returned_as_their_parent(library: Library) -> None:
     """R19, R21: more than half of a parent's children match → the parent, spanning them all."""
     library.add(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from dataclasses import dataclass
 from uuid import uuid5
 
@@ -43,7 +45,11 @@ class DocumentRow:
     @property
     def file(self) -> str | None:
         """The file it was read from."""
-        return f"{self.root}/{self.path}" if self.root else None
+        if self.root is None:
+            return None
+        # Bytes of a name that are not UTF-8 are written \\xNN in a path.
+        path = re.sub(r"\\x([0-9a-f]{2})", lambda byte: os.fsdecode(bytes.fromhex(byte[1])), self.path)
+        return f"{self.root}/{path}"
 
     @property
     def is_chunked(self) -> bool:
