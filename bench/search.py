@@ -42,7 +42,8 @@ from bench import index
 from quire import analyze, query
 from quire.library import Library
 from quire.stores.base import Filters
-from quire.stores.sqlite import WEIGHTS, SqliteStore
+from quire.stores.keywords import WEIGHTS, Fts5
+from quire.stores.sqlite import SqliteStore
 
 CANDIDATES = 100
 ROUNDS = 3
@@ -197,11 +198,13 @@ def _overlap(store: SqliteStore, texts: list[str]) -> float:
 
 def _full_ranking(store: SqliteStore, text: str) -> list[int]:
     """What search_words gives when every word matches, however common."""
-    remembered, store._common = store._common, (store.generation(), frozenset())
+    keywords = store.keywords
+    assert isinstance(keywords, Fts5)
+    remembered, keywords._common = keywords._common, (store.generation(), frozenset())
     try:
         return search_words(store, text)
     finally:
-        store._common = remembered
+        keywords._common = remembered
 
 
 def show(rows: Iterator[Row]) -> None:

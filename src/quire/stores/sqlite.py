@@ -7,7 +7,6 @@ full-text table is contentless: a chunk's terms are worked out again from its te
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sqlite3
 import time
@@ -17,26 +16,20 @@ from contextlib import closing, contextmanager
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from quire import analyze
 from quire.document import encoding_of, text_of
 from quire.errors import LibraryError, NoResults
-from quire.query import Query, Term
+from quire.query import Query
 from quire.result import Hit, Node
 from quire.stores.base import Counts, Filters
+from quire.stores.keywords import Fts5, Keywords
 from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SectionRow, row_id, words_of
 
 _MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
-WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
-PAIRS = 0.3  # of what words score that stand together in a chunk as they do in the query
-# A term in more than this share of the chunks ranks, but does not match: in a library of so many chunks
-# and more. Measured by bench/search.py: the ten best stay the same in 98 of 100.
-COMMON_SHARES = ((50_000, 0.05), (2000, 0.10))
 _SHIFT = MAX_CHUNKS.bit_length() - 1
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
 _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
@@ -51,7 +44,6 @@ class SqliteStore:
     def __init__(self, path: str, *, create: bool = False) -> None:
         self.path = path
         self.read_only = False
-        self._common: tuple[int, frozenset[str]] = (-1, frozenset())
         self._kinds: tuple[int, frozenset[str]] = (-1, frozenset())
         try:
             if not self._exists() and not create:
@@ -59,6 +51,7 @@ class SqliteStore:
             self.db = self._open()
         except (sqlite3.Error, OSError) as problem:
             raise self._error(f"cannot be opened: {problem}") from problem
+        self.keywords: Keywords = Fts5(self.db, _SHIFT)
         try:
             self._migrate()
         except BaseException:
@@ -207,7 +200,7 @@ class SqliteStore:
         with self._transaction():
             replaced = [self._write_one(prepared) for prepared in batch]
             self._next_generation()
-            self._count_common_terms(sum(len(prepared.chunks) for prepared in batch))
+            self.keywords.grown(sum(len(prepared.chunks) for prepared in batch))
         return replaced
 
     def _write_one(self, new: Prepared) -> bool:
@@ -247,17 +240,11 @@ class SqliteStore:
             _ADD_CHUNK,
             ((first + index, row, *chunk) for index, chunk in enumerate(new.chunks)),
         )
-        self.db.executemany(
-            "INSERT INTO words (rowid, title, trail, body) VALUES (?, ?, ?, ?)",
-            ((first + index, *words) for index, words in enumerate(new.words)),
-        )
+        self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
 
     def _drop_parts(self, row: int) -> None:
         """Take out sections, chunks and terms of a document."""
-        self.db.executemany(
-            "INSERT INTO words (words, rowid, title, trail, body) VALUES ('delete', ?, ?, ?, ?)",
-            list(self._words_of(row)),
-        )
+        self.keywords.remove(list(self._words_of(row)))
         self.db.execute("DELETE FROM chunks WHERE document = ?", (row,))
         self.db.execute("DELETE FROM sections WHERE document = ?", (row,))
 
@@ -301,22 +288,6 @@ class SqliteStore:
                 self._drop_parts(row)
                 self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
             self._next_generation()
-
-    def _count_common_terms(self, more: int) -> None:
-        """Count again which terms are common, whenever half as many chunks again have been written."""
-        self.db.execute("UPDATE facts SET value = value + ? WHERE name = 'written'", (more,))
-        written = int(self._value("SELECT value FROM facts WHERE name = 'written'"))
-        counted = int(self._value("SELECT value FROM facts WHERE name = 'common_at'"))
-        if written < COMMON_SHARES[-1][0] or written < 1.5 * counted:
-            return
-        chunks = self._value("SELECT count(*) FROM chunks")
-        share = next((share for size, share in COMMON_SHARES if chunks >= size), 1.0)
-        self.db.execute("DELETE FROM common_terms")
-        self.db.execute(
-            "INSERT INTO common_terms SELECT term, doc FROM vocabulary WHERE doc > ?",
-            (chunks * share,),
-        )
-        self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
 
     # ---------------------------------------------------------------------------------- reading
 
@@ -426,13 +397,8 @@ class SqliteStore:
         """What is wrong with the library; empty if all is well."""
         wrong = [row[0] for row in self.db.execute("PRAGMA integrity_check") if row[0] != "ok"]
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
-        if not self.read_only:
-            try:
-                self.db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
-            except sqlite3.DatabaseError as problem:
-                wrong.append(f"full text: {problem}")
-        terms = self._value("SELECT count(*) FROM words_docsize")
-        chunks = self._value("SELECT count(*) FROM chunks")
+        wrong += [] if self.read_only else self.keywords.check()
+        terms, chunks = self.keywords.size(), self._value("SELECT count(*) FROM chunks")
         counted = self._value("SELECT total(chunk_count) FROM documents")
         if not terms == chunks == counted:
             wrong.append(f"{chunks} chunks, {terms} with terms, {int(counted)} counted in documents")
@@ -442,106 +408,13 @@ class SqliteStore:
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""
-        expression, times = match_expression(query, self._common_terms())
-        if not expression:
-            return []
-        scores = self._ranked(expression, filters, limit)
-        if together := pair_expression(query):
-            raised = self._ranked(together, filters, limit)
-            weight = PAIRS * times
-            scores = {chunk: score + weight * raised.get(chunk, 0.0) for chunk, score in scores.items()}
+        where, args = _where(filters)
+        scores = self.keywords.search(query, where, args, limit)
         sections = {
             row[0]: row[1:] for row in self._in("SELECT id, document, section FROM chunks WHERE id", scores)
         }
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
         return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in best]
-
-    def _ranked(self, expression: str, filters: Filters, limit: int) -> dict[int, float]:
-        """The best chunks for an FTS5 expression, and their scores."""
-        where, args = _where(filters)
-        source = "words"
-        if where:
-            source = f"words JOIN documents AS d ON d.seq = words.rowid >> {_SHIFT}"
-        # bm25() is smaller the better in SQLite: flipped here, once.
-        rows = self.db.execute(
-            f"SELECT words.rowid, -bm25(words, {', '.join(map(str, WEIGHTS))}) AS score FROM {source}"
-            f" WHERE words MATCH ?{''.join(f' AND {condition}' for condition in where)}"
-            " ORDER BY score DESC, words.rowid LIMIT ?",
-            (expression, *args, limit),
-        )
-        return dict(rows.fetchall())
-
-    def _common_terms(self) -> frozenset[str]:
-        generation = self.generation()
-        if self._common[0] != generation:
-            terms = self.db.execute("SELECT term FROM common_terms")
-            self._common = generation, analyze.STOP.union(row[0] for row in terms)
-        return self._common[1]
-
-
-def match_expression(query: Query, common: frozenset[str]) -> tuple[str, int]:
-    """A query as FTS5 reads it, and how many times bm25() counts each word in it.
-
-    Rare words match and all words rank; phrases and fields must be there.
-    """
-    needed = [part for group in query.groups if _is_needed(group) and (part := _one(group))]
-    words = [word for group in query.groups if not _is_needed(group) for word in _words(group)]
-    words = list(dict.fromkeys(words))
-    rare = [word for word in words if word.strip('"*') not in common] or words
-    must = needed or ([f"({' OR '.join(rare)})"] if words else [])
-    if not must:
-        return "", 1
-    expression, times = " AND ".join(must), 1
-    only_rank = words if needed else [word for word in words if word not in rare]
-    if only_rank:
-        # What must match is in the expression twice, so what only ranks must be too.
-        ranked = [*(needed or rare), *only_rank, *only_rank]
-        expression, times = f"({expression}) AND ({' OR '.join(ranked)})", 2
-    without = [part for term in query.negated if term.field != "path" and (part := _one((term,)))]
-    return (f"({expression}) NOT ({' OR '.join(without)})" if without else expression), times
-
-
-def pair_expression(query: Query) -> str:
-    """Each two plain words that stand together in a query, unless they say nothing."""
-    runs: list[list[str]] = [[]]
-    for group in query.groups:
-        plain = len(group) == 1 and not (group[0].phrase or group[0].field or group[0].prefix)
-        if plain:
-            runs[-1] += analyze.terms(group[0].text)
-        else:
-            runs.append([])
-    pairs = [pair for run in runs for pair in pairwise(run) if not analyze.STOP.issuperset(pair)]
-    return " OR ".join(f'"{first} {second}"' for first, second in dict.fromkeys(pairs))
-
-
-def _is_needed(group: tuple[Term, ...]) -> bool:
-    return all(term.phrase or term.field for term in group)
-
-
-def _one(group: tuple[Term, ...]) -> str:
-    """Any one of the terms of a group, each whole."""
-    parts = [part for term in group if (part := _whole(term))]
-    return f"({' OR '.join(parts)})" if parts else ""
-
-
-def _whole(term: Term) -> str:
-    column = {"heading": "title : ", "title": "{title trail} : "}.get(term.field, "")
-    if term.prefix:
-        prefix = re.sub(r"\W|_", "", analyze.fold(term.text))
-        return f'{column}"{prefix}" *' if prefix else ""
-    terms = analyze.terms(term.text)
-    return f'{column}"{" ".join(terms)}"' if terms else ""
-
-
-def _words(group: tuple[Term, ...]) -> list[str]:
-    """Each word of a group by itself."""
-    words = []
-    for term in group:
-        if term.prefix or term.field or term.phrase:
-            words += [part] if (part := _whole(term)) else []
-        else:
-            words += [f'"{word}"' for word in analyze.terms(term.text)]
-    return words
 
 
 def _where(filters: Filters) -> tuple[list[str], list[Any]]:
