@@ -6,6 +6,7 @@ named in the report; a folder that is suddenly empty loses nothing unless prunin
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import threading
@@ -202,7 +203,7 @@ def _moved(
 def checksum_of(path: str, config: Config) -> str | None:
     """The checksum of a file as it is now; None if it cannot be read."""
     try:
-        return files.read(path, settings=config.document).checksum
+        return hashlib.sha256(files.load(path, settings=config.document)).hexdigest()
     except SourceError:
         return None
 
@@ -279,9 +280,9 @@ def _leave_with(parent: int) -> None:
 def _prepare_file(work: tuple[Job, tuple[str, str] | None, Config]) -> Prepared | Skipped | None:
     job, old, config = work
     try:
-        document = files.read(job.found.absolute, settings=config.document)
+        source = files.load(job.found.absolute, settings=config.document)
         document = Document.from_bytes(
-            document.source, job.found.path, collection=job.collection, settings=config.document
+            source, job.found.path, collection=job.collection, settings=config.document
         )
         if old == (document.checksum, made_by(config)):
             return None

@@ -37,15 +37,19 @@ _ALSO = {
 
 def read(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> Document:
     """The document in a file, whose path is as given, with forward slashes and printable."""
+    return Document.from_bytes(load(path, settings=settings), printable(path), settings=settings)
+
+
+def load(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> bytes:
+    """The bytes of a regular file within the cap."""
     name = printable(path)
     try:
         _check(os.stat(path), name, settings)  # noqa: PTH116  a stat never blocks on a pipe
-        source = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except OSError as problem:
         raise Unreadable(name, _why(problem)) from None
     except ValueError:  # a NUL in the name
         raise Unreadable(name, "is no file name") from None
-    return Document.from_bytes(source, name, settings=settings)
 
 
 def printable(path: str | Path) -> str:
