@@ -389,6 +389,7 @@ def measure(corpus: Corpus, place: Path, repeat: int) -> list[Row]:
             print(f"not installed: {problem.name}", file=sys.stderr)
         else:
             rows.append(Row(name, *min(rounds)))
+            print(f"{name}: {rows[-1].seconds:.1f} s", file=sys.stderr)
     return rows
 
 
