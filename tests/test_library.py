@@ -275,6 +275,7 @@ def test_a_search_keeps_to_its_collection_and_paths(filled: Library) -> None:
         ("peng*", "docs:faq.md#why-penguins"),
         ("install -apt -command -package", "docs:guide.md#windows"),
         ("xyzzy OR zebras", "docs:notes.txt"),
+        ("plain guide -path:guide", "docs:notes.txt"),
     ],
 )
 def test_the_query_language(filled: Library, query: str, expected: str) -> None:
@@ -567,6 +568,18 @@ def test_the_last_paragraph_of_a_huge_llms_full_is_found(library: Library) -> No
     )
     (result,) = library.search("xylophone quokka").results
     assert library.read(result.address).text.endswith("The xylophone quokka stands last.\n")
+
+
+def test_terms_of_other_rules_are_made_anew(tmp_path: Path, docs: Path) -> None:
+    """T16: a user never deletes a file by hand; the keyword index follows its rules."""
+    with Library.open(tmp_path / "l.db", create=True) as library:
+        library.add(docs)
+        library.store.db.execute("UPDATE facts SET value = 'old' WHERE name = 'terms'")  # type: ignore[attr-defined]
+        library.store.db.execute("INSERT INTO words (words) VALUES ('delete-all')")  # type: ignore[attr-defined]
+        assert addresses(library, "penguins") == []
+    with Library.open(tmp_path / "l.db") as library:
+        assert addresses(library, "penguins") == ["docs:faq.md#why-penguins"]
+        assert library.store.check() == []
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 In comes text whose lines end in line feeds (`Document.markup`); out come spans into it. Only
 what stands at the top level opens a section: a heading in a list or a block quote does not.
 
-`scan` is the fast way and `parse` the plain one; they agree on every document. The scanner
+`scan` is the fast way and `parse` the plain one; they agree but for raw `<pre>`, `<script>`, `<style>`
+and `<textarea>`, which the specification ends at any of their closing tags and the parser at their
+own: there the scanner follows the specification. The scanner
 decides by itself every line whose meaning depends on nothing but the fence or HTML block it
 stands in, and hands the parser the others, each with the paragraphs around it. It leans on one
 fact: a blank line followed by a line that is not indented ends every paragraph, list and quote,

@@ -36,7 +36,11 @@ def search(
     """The best sections for a query. Raises NoResults where what is to be searched was never indexed."""
     asked = query.parse(text)
     _check_indexed(store, filters)
-    filters = replace(filters, paths=(*filters.paths, *(term.text for term in asked.filters)))
+    filters = replace(
+        filters,
+        paths=(*filters.paths, *(term.text for term in asked.filters)),
+        not_paths=tuple(term.text for term in asked.negated if term.field == "path"),
+    )
     hits = store.search_words(asked, filters, max(settings.candidates, 3 * settings.limit))
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)

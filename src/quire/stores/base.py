@@ -22,7 +22,8 @@ class Filters:
 
     collection: str | None = None
     kinds: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()  # each the beginning of a path, or a pattern with *
+    paths: tuple[str, ...] = ()  # each the beginning of a path, or a pattern with *; any of them
+    not_paths: tuple[str, ...] = ()  # none of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,10 @@ class Keywords(Protocol):
         """Take out chunks, whose terms must be those they came in with."""
         ...
 
+    def clear(self) -> None:
+        """Forget everything."""
+        ...
+
     def grown(self, more: int) -> None:
         """Note that so many chunks were written."""
         ...
@@ -87,6 +91,10 @@ class Fts5:
             (chunks * share,),
         )
         self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
 
     def size(self) -> int:
         """How many chunks it knows."""

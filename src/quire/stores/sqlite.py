@@ -19,6 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from quire import analyze
 from quire.document import encoding_of, text_of
 from quire.errors import LibraryError, NoResults
 from quire.query import Query
@@ -27,6 +28,7 @@ from quire.stores.base import Counts, Filters
 from quire.stores.keywords import Fts5, Keywords
 from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SectionRow, row_id, words_of
 
+_TERMS = str(analyze.VERSION)
 _MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
@@ -54,6 +56,7 @@ class SqliteStore:
         self.keywords: Keywords = Fts5(self.db, _SHIFT)
         try:
             self._migrate()
+            self._renew_terms()
         except BaseException:
             self.db.close()
             raise
@@ -137,6 +140,17 @@ class SqliteStore:
                     self.db.execute(statement)
             self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self.db.execute(f"PRAGMA user_version = {_newest()}")
+
+    def _renew_terms(self) -> None:
+        """Make the keyword index anew if other rules made its terms: it could not take them out again."""
+        if self.read_only or self._value("SELECT value FROM facts WHERE name = 'terms'") == _TERMS:
+            return
+        with self._transaction():
+            self.keywords.clear()
+            for (row,) in self.db.execute("SELECT seq FROM documents").fetchall():
+                self.keywords.add(self._words_of(row))
+            self.db.execute("UPDATE facts SET value = ? WHERE name = 'terms'", (_TERMS,))
+            self._next_generation()
 
     def _use_log(self) -> None:
         """Write-ahead logging, which the file remembers. SQLite does not wait for a lock here: we do."""
@@ -429,6 +443,9 @@ def _where(filters: Filters) -> tuple[list[str], list[Any]]:
     if filters.paths:
         where.append(f"({' OR '.join(['d.path GLOB ?'] * len(filters.paths))})")
         args += [_glob(path) for path in filters.paths]
+    for path in filters.not_paths:
+        where.append("d.path NOT GLOB ?")
+        args.append(_glob(path))
     return where, args
 
 

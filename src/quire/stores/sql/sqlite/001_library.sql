@@ -69,4 +69,4 @@ CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, 'row');
 CREATE TABLE common_terms (term TEXT PRIMARY KEY, chunks INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO facts VALUES ('generation', '0'), ('written', '0'), ('common_at', '0');
+INSERT INTO facts VALUES ('generation', '0'), ('written', '0'), ('common_at', '0'), ('terms', '0');
