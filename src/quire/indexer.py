@@ -1,7 +1,7 @@
 """Sources to a store: what is new or changed is read, cut and written; the rest costs one stat.
 
 Always: a document is written whole or not at all; one that fails keeps its old version and is
-named in the report; a folder that is suddenly empty loses nothing unless pruning is asked for.
+named in the report; a folder that is suddenly empty loses nothing, even when pruning is asked for.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from quire.progress import Progress
 from quire.searcher import Found
 from quire.stores import open_store
 from quire.stores.base import Counts, Filters, Store
-from quire.stores.rows import DocumentRow, SectionRow
+from quire.stores.rows import MAX_CHUNKS, DocumentRow, SectionRow
 from quire.tokens import counter
 from quire.tree import Tree
 
@@ -315,7 +315,7 @@ class Library:
         return sections[found_section.position], others, 0
 
     def _part(self, document: DocumentRow, section: SectionRow, part: int) -> tuple[int, int]:
-        first = document.seq << 20
+        first = document.seq * MAX_CHUNKS
         chunks = self.store.chunks(range(first, first + document.chunk_count))
         for chunk in chunks.values():
             if chunk.section == section.position and chunk.part == part:

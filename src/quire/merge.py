@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from quire.config import DEFAULT
 from quire.result import Hit, Merged, Node
 
 Key = tuple[int, int]  # a document's row and a section's position in it
@@ -29,9 +30,9 @@ def sections(
     hits: Sequence[Hit],
     nodes: Mapping[Key, Node],
     *,
-    threshold: float = 0.5,
-    min_matches: int = 2,
-    score_cap: float = 2.0,
+    threshold: float = DEFAULT.search.aggregation_threshold,
+    min_matches: int = DEFAULT.search.min_aggregation_matches,
+    score_cap: float = DEFAULT.search.score_cap_multiplier,
 ) -> list[Merged]:
     """The sections that answer, best first; ties are in order of document and position.
 

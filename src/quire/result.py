@@ -36,9 +36,7 @@ class Merged:
     section: int
     score: float
     hits: tuple[Hit, ...]
-    merged_from: tuple[
-        int, ...
-    ] = ()  # positions of the sections it replaced; empty for one that matched itself
+    merged_from: tuple[int, ...] = ()  # positions of the sections it replaced
 
 
 @dataclass(frozen=True, slots=True)
