@@ -32,6 +32,7 @@ from quire.errors import QuireError
 from quire.library import Library
 from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared
 from quire.stores.sqlite import SqliteStore
+from tests.words import WORDS
 
 BATCH = 8  # small, so that a kill finds something half done
 KILLS = 10  # of one library, before it is let finish
@@ -46,7 +47,7 @@ _WORDS = "quire gathers leaves büchlein of paper その and hands each one to w
 def index(library: str, folder: str) -> None:
     """Index a folder in small batches, printing the checksums of each batch once it is written."""
     indexer._BATCH_FILES = BATCH
-    with Library.open(library, create=True) as opened:
+    with Library.open(library, create=True, config=WORDS) as opened:
         opened.store.write = _acknowledging(opened.store.write)  # type: ignore[method-assign]
         opened.add(folder, prune=True)
 
@@ -114,10 +115,10 @@ def campaign(place: Path, folder: Path, kills: int, rng: Random) -> int:
         known |= {_name(path): checksum for path, checksum in acknowledged.items()}
         known = check(library, folder, known)
         edit(folder, rng)
-    with Library.open(library, create=True) as opened:
+    with Library.open(library, create=True, config=WORDS) as opened:
         assert not opened.add(folder, prune=True).failed
     check(library, folder, known)
-    with Library.open(library) as opened:
+    with Library.open(library, config=WORDS) as opened:
         assert {row.path: row.checksum for row in opened.documents()} == _on_disk(folder)
     return at_work
 
@@ -158,7 +159,7 @@ def _acknowledged(log: bytes) -> dict[str, str]:
 
 def check(library: Path, folder: Path, known: dict[str, str]) -> dict[str, str]:
     """Check a library against what is known to have been in it; what is in it now, by name."""
-    with Library.open(library, create=True) as opened:
+    with Library.open(library, create=True, config=WORDS) as opened:
         store, rows = opened.store, opened.documents()
         assert isinstance(store, SqliteStore)
         assert store.check() == []

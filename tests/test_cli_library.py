@@ -33,6 +33,7 @@ def run(place: Path, *args: str, stdin: bytes = b"", code: int = 0) -> tuple[str
     env = {k: v for k, v in os.environ.items() if k != "QUIRE_LIBRARY"} | {
         "COLUMNS": "100",
         "HOME": str(place),
+        "QUIRE_EMBED_MODEL": "none",  # these tests are about words and files
     }
     done = subprocess.run(
         [Path(sys.executable).parent / "quire", *args],

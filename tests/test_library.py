@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 import quire
 import quire.stores.rows
 from quire import indexer
-from quire.config import Config, override
+from quire.config import override
 from quire.errors import LibraryError, NoResults, SettingError
 from quire.library import Library
 from quire.searcher import snippet
 from tests.markdowns import SHARED, needs_shared
+from tests.words import WORDS
 
 GUIDE = """\
 # Guide
@@ -58,7 +59,7 @@ def docs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
-    return Library.open(tmp_path / "library.db", create=True)
+    return Library.open(tmp_path / "library.db", create=True, config=WORDS)
 
 
 @pytest.fixture
@@ -119,9 +120,9 @@ def test_a_changed_file_keeps_its_identity(filled: Library, docs: Path) -> None:
 
 def test_other_settings_cut_a_document_anew(tmp_path: Path, docs: Path) -> None:
     """H18: chunks go by the strategy that made them."""
-    with Library.open(tmp_path / "l.db", create=True) as library:
+    with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
         library.add(docs)
-    nodes = override(Config(), {"chunk": {"strategy": "nodes"}})
+    nodes = override(WORDS, {"chunk": {"strategy": "nodes"}})
     with Library.open(tmp_path / "l.db", config=nodes) as library:
         assert library.add(docs).updated == 3
         assert library.store.check() == []
@@ -493,14 +494,14 @@ def test_promotion_is_of_the_document_and_raises_its_sections(library: Library) 
 def test_memories_are_kept_apart_from_documents(filled: Library) -> None:
     """D23: what is of another kind is not among the documents that a search finds."""
     memory = quire.Document.from_text("# M\n\npenguins remembered\n", "m.md", collection="docs")
-    filled.store.write([indexer.prepare(memory, Config(), "memory")])
+    filled.store.write([indexer.prepare(memory, WORDS, "memory")])
     assert addresses(filled, "penguins") == ["docs:faq.md#why-penguins"]
 
 
 def test_all_acceptance_boxes_of_the_documents_specification(library: Library, docs: Path) -> None:
     """D25: files and content are ingested, chunked with overlap, found, updated, and changes noticed."""
     windows = override(
-        Config(), {"chunk": {"strategy": "windows", "windows": {"max_tokens": 50, "overlap": 0.2}}}
+        WORDS, {"chunk": {"strategy": "windows", "windows": {"max_tokens": 50, "overlap": 0.2}}}
     )
     library.config = windows
     (docs / "long.txt").write_text("First sentence. Second sentence. Third one here. " * 40)
@@ -572,12 +573,12 @@ def test_the_last_paragraph_of_a_huge_llms_full_is_found(library: Library) -> No
 
 def test_terms_of_other_rules_are_made_anew(tmp_path: Path, docs: Path) -> None:
     """T16: a user never deletes a file by hand; the keyword index follows its rules."""
-    with Library.open(tmp_path / "l.db", create=True) as library:
+    with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
         library.add(docs)
         library.store.db.execute("UPDATE facts SET value = 'old' WHERE name = 'terms'")  # type: ignore[attr-defined]
         library.store.db.execute("INSERT INTO words (words) VALUES ('delete-all')")  # type: ignore[attr-defined]
         assert addresses(library, "penguins") == []
-    with Library.open(tmp_path / "l.db") as library:
+    with Library.open(tmp_path / "l.db", config=WORDS) as library:
         assert addresses(library, "penguins") == ["docs:faq.md#why-penguins"]
         assert library.store.check() == []
 
@@ -585,7 +586,7 @@ def test_terms_of_other_rules_are_made_anew(tmp_path: Path, docs: Path) -> None:
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     """T16, BAD_INPUTS: refused and left untouched."""
     path = tmp_path / "l.db"
-    with Library.open(path, create=True) as library:
+    with Library.open(path, create=True, config=WORDS) as library:
         library.store.db.execute("PRAGMA user_version = 999")  # type: ignore[attr-defined]
     with pytest.raises(LibraryError, match="written by a newer Quire"):
         Library.open(path)

@@ -27,6 +27,7 @@ from quire.library import Library
 from quire.stores import sqlite
 from quire.stores.sqlite import SqliteStore
 from tests import crash
+from tests.words import WORDS
 
 NOBODY = 65534
 
@@ -143,7 +144,7 @@ def test_a_full_disk_is_reported_and_the_next_run_succeeds(tmp_path: Path, limit
     ]
     acknowledged = crash._acknowledged(done.stdout.encode())
     crash.check(library, folder, acknowledged)
-    with Library.open(library, create=True) as opened:
+    with Library.open(library, create=True, config=WORDS) as opened:
         assert opened.status().documents == len(acknowledged)
         assert opened.add(folder).documents == 120 - len(acknowledged)
         assert opened.store.check() == []
@@ -152,13 +153,13 @@ def test_a_full_disk_is_reported_and_the_next_run_succeeds(tmp_path: Path, limit
 def test_a_full_disk_keeps_the_old_version_of_every_document(tmp_path: Path) -> None:
     """D rulings: a write that fails leaves the old version searchable."""
     folder, library = crash.grow(tmp_path / "docs", 40, Random(3)), tmp_path / "library.db"
-    with Library.open(library, create=True) as opened:
+    with Library.open(library, create=True, config=WORDS) as opened:
         opened.add(folder)
         before = opened.documents()
     for file in folder.rglob("*.md"):
         file.write_text("# Larger\n\n" + "new words here. " * 3000, "utf-8")
     assert python(LIMITED, str(library.stat().st_size), library, folder).returncode == 1
-    with Library.open(library) as opened:
+    with Library.open(library, config=WORDS) as opened:
         assert opened.documents() == before
         assert [result.path for result in opened.search("topic007").results] == ["part0/doc007.md"]
         assert opened.store.check() == []
@@ -205,7 +206,7 @@ MODES = {"file": (0o444, 0o777), "folder": (0o666, 0o555), "both": (0o444, 0o555
 @pytest.mark.parametrize("modes", MODES.values(), ids=MODES)
 def test_a_read_only_library_is_searched_and_adding_says_why_not(shelf: Path, modes: tuple[int, int]) -> None:
     """States: read-only file or folder."""
-    with Library.open(shelf / "library.db", create=True) as library:
+    with Library.open(shelf / "library.db", create=True, config=WORDS) as library:
         add(library, "# A\n\nA zebra.\n")
     forbid(shelf, *modes)
     before = contents(shelf)["library.db"]
@@ -227,7 +228,7 @@ def test_a_read_only_library_is_searched_and_adding_says_why_not(shelf: Path, mo
 )
 def test_checking_a_sound_read_only_library_finds_nothing_wrong(shelf: Path, modes: tuple[int, int]) -> None:
     """States: read-only is not damaged."""
-    with Library.open(shelf / "library.db", create=True) as library:
+    with Library.open(shelf / "library.db", create=True, config=WORDS) as library:
         add(library, "# A\n\nA zebra.\n")
     forbid(shelf, *modes)
     assert python(READ, shelf / "library.db", nobody=True).stdout.endswith("\n[]\n")
@@ -236,8 +237,8 @@ def test_checking_a_sound_read_only_library_finds_nothing_wrong(shelf: Path, mod
 def killed(shelf: Path) -> None:
     """A library as kill -9 leaves it, its only document still in the write-ahead log."""
     with tempfile.TemporaryDirectory() as place:
-        Library.open(Path(place, "library.db"), create=True).close()
-        with Library.open(Path(place, "library.db")) as library:
+        Library.open(Path(place, "library.db"), create=True, config=WORDS).close()
+        with Library.open(Path(place, "library.db"), config=WORDS) as library:
             add(library, "# A\n\nA zebra.\n")
             shutil.copytree(place, shelf, dirs_exist_ok=True)
 
@@ -264,7 +265,7 @@ def test_a_write_ahead_log_that_cannot_be_read_is_never_passed_over_in_silence(s
 
 def test_a_user_who_may_not_write_sees_what_a_writer_has_just_added(shelf: Path) -> None:
     """States: read-only, while another user's process has the library open."""
-    with Library.open(shelf / "library.db", create=True) as library:
+    with Library.open(shelf / "library.db", create=True, config=WORDS) as library:
         add(library, "# A\n\nA zebra.\n")
         forbid(shelf, 0o644, 0o755)
         assert python(READ, shelf / "library.db", nobody=True).stdout.startswith("a.md\n")
@@ -318,12 +319,12 @@ def someone_elses_by_version(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    Library.open(path, create=True).close()
+    Library.open(path, create=True, config=WORDS).close()
     sqlite_file(path, "PRAGMA user_version = 999")
 
 
 def newer_with_a_rollback_journal(path: Path) -> None:
-    Library.open(path, create=True).close()
+    Library.open(path, create=True, config=WORDS).close()
     sqlite_file(path, "PRAGMA journal_mode = DELETE", "PRAGMA user_version = 999")
 
 
@@ -364,7 +365,7 @@ def test_what_is_not_a_library_of_ours_is_refused_and_left_untouched(
     make(tmp_path / "some.db")
     before = contents(tmp_path)
     with pytest.raises(LibraryError, match=r"some\.db"):
-        Library.open(tmp_path / "some.db", create=create).close()
+        Library.open(tmp_path / "some.db", create=create, config=WORDS).close()
     assert contents(tmp_path) == before
 
 
@@ -372,14 +373,14 @@ def test_a_newer_schema_is_named_with_what_to_do(tmp_path: Path) -> None:
     """HABITS 8: what, where, and what to do next."""
     newer(tmp_path / "some.db")
     with pytest.raises(LibraryError, match=r"schema 999.*install a newer Quire"):
-        Library.open(tmp_path / "some.db")
+        Library.open(tmp_path / "some.db", config=WORDS)
 
 
 def test_an_absent_library_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
     """HABITS 8: No library at PATH. Make one with: quire add ./docs"""
     path = tmp_path / "none.db"
     with pytest.raises(NoResults) as told:
-        Library.open(path)
+        Library.open(path, config=WORDS)
     assert str(told.value) == f"No library at {path}. Make one with: quire add ./docs"
     assert not path.exists()
 
@@ -389,9 +390,9 @@ def test_an_empty_file_becomes_a_library_when_asked(tmp_path: Path) -> None:
     path = tmp_path / "library.db"
     path.touch()
     with pytest.raises(NoResults):
-        Library.open(path)
+        Library.open(path, config=WORDS)
     assert path.stat().st_size == 0
-    with Library.open(path, create=True) as library:
+    with Library.open(path, create=True, config=WORDS) as library:
         add(library, "# A\n\nA zebra.\n")
         assert library.store.check() == []
 
@@ -409,16 +410,16 @@ def test_a_path_that_cannot_be_a_library_is_a_library_error(tmp_path: Path, name
     (tmp_path / "file").write_text("text")
     (tmp_path / "folder").mkdir()
     with pytest.raises(LibraryError):
-        Library.open(tmp_path / name, create=True)
+        Library.open(tmp_path / name, create=True, config=WORDS)
 
 
 def test_a_library_of_today_reopens_as_it_was(tmp_path: Path) -> None:
     """States: nothing is migrated that need not be."""
-    with Library.open(tmp_path / "library.db", create=True) as library:
+    with Library.open(tmp_path / "library.db", create=True, config=WORDS) as library:
         add(library, "# A\n\nA zebra.\n")
         documents, status = library.documents(), library.status()
     before = contents(tmp_path)
-    with Library.open(tmp_path / "library.db", create=True) as library:
+    with Library.open(tmp_path / "library.db", create=True, config=WORDS) as library:
         assert (library.documents(), library.status()) == (documents, status)
         assert library.store.check() == []
     assert contents(tmp_path) == before
@@ -431,7 +432,7 @@ def test_two_writers_both_finish_while_ten_readers_see_only_whole_documents(tmp_
     """States: two writers; DESIGN §1 (4)."""
     library = tmp_path / "library.db"
     folders = [crash.grow(tmp_path / name, 150, Random(name)) for name in ("one", "two")]
-    with Library.open(library, create=True) as opened:
+    with Library.open(library, create=True, config=WORDS) as opened:
         add(opened, "# A\n\nA zebra.\n")
     writers = [start(library, folder, stderr=subprocess.PIPE) for folder in folders]
 
@@ -448,7 +449,7 @@ def test_two_writers_both_finish_while_ten_readers_see_only_whole_documents(tmp_
     readings = read_meanwhile(library, read, lambda: [writer.communicate(timeout=50) for writer in writers])
     assert [writer.returncode for writer in writers] == [0, 0]
     assert readings > 10
-    with Library.open(library) as opened:
+    with Library.open(library, config=WORDS) as opened:
         assert opened.status().collections == {"c": 1, "one": 150, "two": 150}
         assert opened.store.check() == []
         assert isinstance(opened.store, SqliteStore)
@@ -464,7 +465,7 @@ def read_meanwhile(
     def reader(seed: int) -> None:
         rng = Random(seed)
         try:
-            with Library.open(library) as opened:
+            with Library.open(library, config=WORDS) as opened:
                 while not done.is_set():
                     read(opened, rng)
                     readings.append(seed)
@@ -528,8 +529,8 @@ def test_a_document_rewritten_between_any_two_steps_of_a_reader_is_seen_old_or_n
 ) -> None:
     """DESIGN §1 (4): a reader sees a document's old version or its new one, whole, never a mix."""
     with (
-        Library.open(tmp_path / "library.db", create=True) as writer,
-        Library.open(tmp_path / "library.db") as reader,
+        Library.open(tmp_path / "library.db", create=True, config=WORDS) as writer,
+        Library.open(tmp_path / "library.db", config=WORDS) as reader,
     ):
         for before, after in ((SHORT, LONG), (LONG, SHORT)):
             step, steps = 0, 1
@@ -562,7 +563,7 @@ def read_with(reader: Library, read: Callable[[Library], None], *, at: int, do: 
 def test_ten_readers_of_a_document_that_is_rewritten_all_the_time_see_it_whole(tmp_path: Path) -> None:
     """DESIGN §1 (4), with real threads and no moment arranged."""
     path = tmp_path / "library.db"
-    with Library.open(path, create=True) as library:
+    with Library.open(path, create=True, config=WORDS) as library:
         add(library, SHORT)
 
         def rewrite() -> None:
@@ -583,7 +584,7 @@ def test_many_who_make_the_same_library_at_once_all_get_it(tmp_path: Path) -> No
     def make(path: Path, ready: threading.Barrier) -> None:
         ready.wait()
         try:
-            Library.open(path, create=True).close()
+            Library.open(path, create=True, config=WORDS).close()
         except BaseException as problem:
             problems.append(problem)
 
@@ -606,7 +607,7 @@ def test_making_a_library_waits_for_another_who_is_making_it(tmp_path: Path) -> 
         release = threading.Timer(0.3, other.execute, ["ROLLBACK"])
         release.start()
         try:
-            Library.open(path, create=True).close()
+            Library.open(path, create=True, config=WORDS).close()
         finally:
             release.join()
 
@@ -625,7 +626,7 @@ def test_a_library_made_by_another_between_any_two_steps_of_making_it_is_taken(
             if steps == at:
                 with monkeypatch.context() as plain:
                     plain.setattr(sqlite3, "connect", connect)
-                    Library.open(path, create=True).close()
+                    Library.open(path, create=True, config=WORDS).close()
                     made.append(at)
             steps += 1
 
@@ -635,6 +636,6 @@ def test_a_library_made_by_another_between_any_two_steps_of_making_it_is_taken(
             return db
 
         monkeypatch.setattr(sqlite3, "connect", watched)
-        Library.open(path, create=True).close()
+        Library.open(path, create=True, config=WORDS).close()
         step += 1
     assert len(made) > 3

@@ -75,7 +75,7 @@ class NodesSettings:
 
 @dataclass(frozen=True, slots=True)
 class AutoSettings:
-    """Sections, cut where they are long. Provisional until search can judge it."""
+    """Sections, cut where they are long. The size is chosen by search: see bench/README.md."""
 
     max_tokens: int = 800  # no chunk is larger; text is packed to half of it
 
@@ -145,21 +145,60 @@ class ChunkSettings:
         return getattr(self, strategy)
 
 
+MOST_TEXTS, MOST_TOKENS = 2048, 300_000  # of one request for vectors: what OpenAI takes
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedSettings:
+    """The model that turns text into vectors, and how one that is asked over HTTP is asked."""
+
+    model: str = (
+        ""  # minilm, ollama/NAME, openai/NAME, a folder, or none; "" is the library's own, else minilm
+    )
+    url: str = ""  # of the server, where it is not the usual one
+    key: str = field(default="", repr=False)
+    query_prefix: str = ""  # some models want words before a question
+    document_prefix: str = ""  # and before a text
+    max_tokens: int = 512  # that a model behind HTTP reads at once; longer texts go in windows
+    batch: int = 32  # texts in a request
+    parallel: int = 4  # requests at once
+    timeout: float = 60.0  # seconds for a request
+
+    def __post_init__(self) -> None:
+        _within("max_tokens", self.max_tokens, 64, MOST_TOKENS)
+        _within("batch", self.batch, 1, MOST_TEXTS)
+        _within("parallel", self.parallel, 1, 64)
+        _within("timeout", self.timeout, 0.01, 3600)
+        _within("characters of query_prefix", len(self.query_prefix), 0, self.max_tokens // 4)
+        _within("characters of document_prefix", len(self.document_prefix), 0, self.max_tokens // 4)
+
+
+MODES = ("hybrid", "keyword", "semantic")
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """How hits become results."""
 
+    mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
     limit: int = 10  # results
     candidates: int = 100  # chunks that are weighed
+    meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
+    min_cosine: float = 0.2  # a chunk that is less near has another meaning
+    neighbours: float = 0.05  # how much the parts around one count in a section that was cut
     document_evidence: float = 0.1  # how much the rest of a document counts for each of its chunks
-    merge_from: float = 0.8  # of the best score in its document: a weaker section is not merged
+    merge_from: float = 0.7  # of the best score in its document: a weaker section is not merged
     aggregation_threshold: float = 0.5  # siblings merge when a larger share of them matches
     min_aggregation_matches: int = 2
     score_cap_multiplier: float = 2.0  # a merged section scores at most so many times its best child
 
     def __post_init__(self) -> None:
+        _one_of("mode", self.mode, MODES)
         _within("limit", self.limit, 1, 1000)
         _within("candidates", self.candidates, 1, 10_000)
+        _within("meaning", self.meaning, 0, 100)
+        _within("min_cosine", self.min_cosine, -1, 1)
+        _within("neighbours", self.neighbours, 0, 1)
         _within("document_evidence", self.document_evidence, 0, 10)
         _within("merge_from", self.merge_from, 0, 2)
         _within("aggregation_threshold", self.aggregation_threshold, 0, 1)
@@ -175,6 +214,7 @@ class Config:
     tree: TreeSettings = field(default_factory=TreeSettings)
     tokens: TokenSettings = field(default_factory=TokenSettings)
     chunk: ChunkSettings = field(default_factory=ChunkSettings)
+    embed: EmbedSettings = field(default_factory=EmbedSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
 
 

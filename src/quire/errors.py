@@ -7,6 +7,7 @@ QuireError
 │   ├── NotText        it holds binary data
 │   ├── TooLarge       it is over a cap, which is named
 │   └── Unreadable     it is absent, forbidden, or not a regular file
+├── EmbeddingError     a model cannot be reached or used; searching by words goes on
 ├── LibraryError       a library cannot be opened, read or written; it was left as it was
 ├── NoResults          what was asked for is not there; the nearest things are named
 └── BrokenInvariant    a strategy's rule cannot be kept on this document
@@ -14,7 +15,14 @@ QuireError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[float32]
 
 
 class QuireError(Exception):
@@ -55,6 +63,18 @@ class TooLarge(SourceError):
 
 class Unreadable(SourceError):
     """The source is absent, forbidden, or not a regular file."""
+
+
+class EmbeddingError(QuireError):
+    """A model cannot be reached or used, or refuses some texts."""
+
+    def __init__(
+        self, model: str, problem: str, refused: Sequence[int] = (), vectors: Vectors | None = None
+    ) -> None:
+        self.model = model
+        self.refused = tuple(refused)  # places of the texts that it does not take
+        self.vectors = vectors  # of the others, if that is all that is wrong
+        super().__init__(f"{model}: {problem}")
 
 
 class LibraryError(QuireError):

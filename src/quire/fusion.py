@@ -1,12 +1,56 @@
-"""Ranked lists to one. Scores in, scores out; a larger one is better."""
+"""Ranked lists to one. Scores in, scores out; a larger one is better.
+
+Measured on nine sets (bench/README.md): adding what words and meaning score keeps what ranks throw away,
+how much better the first is than the second. Ranks fused (RRF) lose to words alone where the model
+does not know the language; added scores do not.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from quire.result import Hit
+
+_NEXT = ((1, 1.0), (-1, 1.0), (2, 0.5), (-2, 0.5))  # how far a neighbour is, and how much it counts
+
+
+def fuse(words: Sequence[Hit], near: Sequence[Hit], cosines: Mapping[int, float], weight: float) -> list[Hit]:
+    """Hits by words and by meaning as one list.
+
+    Each scores its share of the best score by words, and `weight` times its cosine, of which `cosines`
+    knows those that are not in `near`.
+    """
+    best = max((hit.score for hit in words), default=1.0)
+    by_words = {hit.chunk: hit for hit in words}
+    by_meaning = {hit.chunk: hit for hit in near}
+    fused = []
+    for chunk, hit in (by_words | by_meaning).items():
+        share = by_words[chunk].score / best if chunk in by_words else 0.0
+        cosine = by_meaning[chunk].score if chunk in by_meaning else cosines.get(chunk, 0.0)
+        match = _match(chunk in by_words, chunk in by_meaning)
+        score = share + weight * max(cosine, 0.0)
+        fused.append(replace(hit, score=score, match=match, words=share, meaning=cosine))
+    return sorted(fused, key=lambda hit: (-hit.score, hit.chunk))
+
+
+def _match(by_words: bool, by_meaning: bool) -> str:
+    return "both" if by_words and by_meaning else "keyword" if by_words else "semantic"
+
+
+def with_neighbours(hits: Sequence[Hit], share: float) -> list[Hit]:
+    """Hits raised by the chunks right before and after them in the same section.
+
+    Where a long section is cut says little: what stands around a chunk tells what it is about.
+    """
+    found = {hit.chunk: hit for hit in hits}
+    raised = []
+    for hit in hits:
+        around = ((found.get(hit.chunk + step), part) for step, part in _NEXT)
+        more = sum(part * it.score for it, part in around if it and it.section == hit.section)
+        raised.append(replace(hit, score=hit.score + share * more))
+    return sorted(raised, key=lambda hit: (-hit.score, hit.chunk))
 
 
 def with_document_evidence(hits: Sequence[Hit], share: float) -> list[Hit]:

@@ -24,7 +24,15 @@ from quire.progress import Progress, Silent
 from quire.sources import files
 from quire.sources.files import Found, Skipped
 from quire.stores.base import Filters, Store
-from quire.stores.rows import DocumentRow, Prepared, chunk_rows, section_rows, words_of
+from quire.stores.rows import (
+    DocumentRow,
+    Prepared,
+    chunk_rows,
+    digest_of,
+    embedded,
+    section_rows,
+    words_of,
+)
 from quire.tokens import counter
 from quire.tree import Tree
 
@@ -109,6 +117,7 @@ def prepare(document: Document, config: Config, kind: str = "document", **origin
         sections=section_rows(tree, tokens),
         chunks=chunk_rows(chunks),
         words=tuple(words_of(chunk.trail, chunk.text) for chunk in chunks),
+        digests=tuple(digest_of(embedded(chunk.trail, chunk.context, chunk.text)) for chunk in chunks),
         warnings=document.warnings,
         **facts,  # type: ignore[arg-type]
     )
@@ -217,7 +226,7 @@ def _write_all(
     progress: Progress,
 ) -> None:
     """Read, cut and write, a batch at a time."""
-    progress.total(len(jobs), sum(job.found.size for job in jobs))
+    progress.begin(f"indexing {len(jobs):,} files", sum(job.found.size for job in jobs), "bytes")
     touched: list[tuple[int, int, int]] = []
     batch: list[Prepared] = []
     size = 0
@@ -235,7 +244,7 @@ def _write_all(
         if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
             _write(store, batch, report)
             batch, size = [], 0
-        progress.advance(1, job.found.size)
+        progress.advance(job.found.size)
     _write(store, batch, report)
     if touched:
         store.touch(touched)

@@ -15,16 +15,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from quire import indexer, searcher, sentences
+from quire import embed as models
+from quire import embedding, indexer, searcher, sentences
 from quire.config import DEFAULT, Config
 from quire.document import Document
-from quire.errors import NoResults, SettingError, Unreadable, nearest
+from quire.embed.base import Embedder
+from quire.embedding import Embedded
+from quire.errors import EmbeddingError, NoResults, SettingError, Unreadable, nearest
 from quire.indexer import Report
 from quire.progress import Progress
-from quire.searcher import Found
+from quire.searcher import Found, Meaning
+from quire.sources.files import Skipped
 from quire.stores import open_store
 from quire.stores.base import Counts, Filters, Store
-from quire.stores.rows import MAX_CHUNKS, DocumentRow, SectionRow
+from quire.stores.rows import MAX_CHUNKS, DocumentRow, Model, SectionRow
 from quire.tokens import counter
 from quire.tree import Tree
 
@@ -64,6 +68,7 @@ class Library:
 
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
         self.store, self.url, self.config = store, url, config
+        self._embedders: dict[str, Embedder | None] = {}
 
     @classmethod
     def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Library:
@@ -95,13 +100,14 @@ class Library:
         progress: Progress | None = None,
     ) -> Report:
         """Index files and folders, or content under a path of its own. Content wins over paths."""
-        if content is not None:
-            return self._add_content(content, path or "content.md", collection or "content", title)
-        if not paths:
-            raise SettingError("add", "Must provide path, url, or content")
         report = Report()
-        for source in paths:
+        if content is not None:
+            report.join(self._add_content(content, path or "content.md", collection or "content", title))
+        elif not paths:
+            raise SettingError("add", "Must provide path, url, or content")
+        for source in () if content is not None else paths:
             report.join(self._add_path(Path(source), collection, prune, progress))
+        self._embed_new(report, progress)
         return report
 
     def _add_content(self, content: str | bytes, path: str, collection: str, title: str | None) -> Report:
@@ -139,6 +145,7 @@ class Library:
             else:
                 gone = self.store.documents(Filters(collection), root=root)
                 report.missing += [row.address for row in gone]
+        self._embed_new(report, progress)
         return report
 
     def check(self, collection: str | None = None) -> Changes:
@@ -181,6 +188,76 @@ class Library:
         self.store.promote(document.seq, level)
         return self._document(address)[0]
 
+    # --------------------------------------------------------------------------------- embedding
+
+    def embed(self, model: str | None = None, *, progress: Progress | None = None) -> Embedded:
+        """Embed what has no vector yet. Another model's vectors serve only once it has them all.
+
+        Raises EmbeddingError where the model cannot be used; what was embedded before is kept.
+        """
+        embedder = self._embedder(model or self._model_name())
+        if embedder is None:
+            raise SettingError(
+                "embed.model", "is none, so nothing is embedded. Name one: quire embed --model minilm"
+            )
+        return embedding.embed(self.store, embedder, progress)
+
+    def unembeddable(self) -> dict[str, str]:
+        """Documents that the model refused when it was last asked, and why."""
+        failures = self.store.embedding_failures()
+        rows = self.store.documents_by_row(failures)
+        return {rows[row].address: reason for row, reason in failures.items()}
+
+    def _embed_new(self, report: Report, progress: Progress | None) -> None:
+        """Embed what was added; where that fails, say so: searching by words works all the same."""
+        try:
+            self._check_model()
+            if self._model_name() == models.NONE or not self.store.counts().chunks:
+                return
+            done = self.embed(progress=progress)
+        except (EmbeddingError, SettingError) as problem:
+            report.failed.append(Skipped("embedding", str(problem)))
+            return
+        rows = self.store.documents_by_row(done.failed)
+        report.failed += [Skipped(rows[row].address, reason) for row, reason in done.failed.items()]
+        report.seconds += done.seconds
+
+    def _embedder(self, name: str) -> Embedder | None:
+        if name not in self._embedders:
+            self._embedders[name] = models.open_embedder(name, self.config.embed)
+        return self._embedders[name]
+
+    def _active(self) -> Model | None:
+        return next((model for model in self.store.models() if model.active), None)
+
+    def _model_name(self) -> str:
+        """The model to embed with: the one that is set, else the library's own."""
+        active = self._active()
+        return self.config.embed.model or (active.name if active else models.DEFAULT)
+
+    def _check_model(self) -> None:
+        """Refuse to mix the vectors of two models."""
+        active, wanted = self._active(), self.config.embed.model
+        if active and wanted not in ("", models.NONE, active.name):
+            raise SettingError(
+                "embed.model",
+                f"this library is embedded with {active.name}. To change that: quire embed --model {wanted}",
+            )
+
+    def _meaning(self, mode: str) -> Meaning | None:
+        """How to search by meaning: not at all where words are asked for or nothing is embedded."""
+        active = self._active()
+        if mode == "keyword" or self.config.embed.model == models.NONE or active is None:
+            if mode == "semantic":
+                raise NoResults("Nothing is embedded yet. Embed the library with: quire embed")
+            return None
+        try:
+            self._check_model()
+            embedder = self._embedder(active.name)
+        except (EmbeddingError, SettingError) as problem:
+            return Meaning(active, None, str(problem))
+        return Meaning(active, embedder, "")
+
     # ----------------------------------------------------------------------------------- finding
 
     def search(
@@ -190,14 +267,21 @@ class Library:
         collection: str | None = None,
         paths: Iterable[str] = (),
         limit: int | None = None,
+        mode: str | None = None,
         explain: bool = False,
     ) -> Found:
-        """The best sections for a query. Raises NoResults for a collection that is not there."""
-        settings = self.config.search if limit is None else replace(self.config.search, limit=limit)
+        """The best sections for a query. Raises NoResults for a collection that is not there.
+
+        `mode` is hybrid, keyword or semantic.
+        """
+        given = {"limit": limit, "mode": mode}
+        changes = {name: value for name, value in given.items() if value is not None}
+        settings = replace(self.config.search, **changes)  # type: ignore[arg-type]
         with self.store.reading():
             apart = self.store.kinds() - set(DOCUMENTS)  # a filter that leaves nothing out only costs time
             filters = Filters(collection, DOCUMENTS if apart else (), tuple(paths))
-            return searcher.search(self.store, query, filters, settings, explain=explain)
+            meaning = self._meaning(settings.mode)
+            return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
 
     def documents(self, collection: str | None = None) -> list[DocumentRow]:
         """The documents of a collection, or all."""

@@ -8,11 +8,11 @@ from typing import Protocol
 class Progress(Protocol):
     """Something that is told how far work has come."""
 
-    def total(self, items: int, size: int) -> None:
-        """How much there is to do: items and bytes."""
+    def begin(self, work: str, total: int, unit: str) -> None:
+        """A piece of work begins, such as `indexing 12 files`: how much there is of it, in which unit."""
         ...
 
-    def advance(self, items: int, size: int) -> None:
+    def advance(self, amount: int) -> None:
         """So much more is done."""
         ...
 
@@ -20,8 +20,8 @@ class Progress(Protocol):
 class Silent:
     """Tells nobody."""
 
-    def total(self, items: int, size: int) -> None:
+    def begin(self, work: str, total: int, unit: str) -> None:
         """Say nothing."""
 
-    def advance(self, items: int, size: int) -> None:
+    def advance(self, amount: int) -> None:
         """Say nothing."""

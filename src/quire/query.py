@@ -55,6 +55,17 @@ class Query:
     filters: tuple[Term, ...]
     notes: tuple[str, ...]  # sentences about what was ignored
 
+    @property
+    def words(self) -> str:
+        """What is looked for, as a sentence."""
+        return " ".join(term.text for group in self.groups for term in group)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether something must be there, or must not."""
+        needed = any(term.phrase or term.field or term.prefix for group in self.groups for term in group)
+        return needed or any(term.field != "path" for term in self.negated)
+
 
 _OR, _AND = Term("OR"), Term("AND")
 _ONLY_NEGATED = "has only words to leave out: add one to look for"

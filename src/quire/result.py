@@ -15,6 +15,8 @@ class Hit:
     section: int  # the section's position in its document
     score: float
     match: str = "keyword"  # keyword, semantic or both
+    words: float = 0.0  # its share of the best score by words, where both were asked for
+    meaning: float = 0.0  # its cosine, there
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from quire import analyze, fusion, merge, query
 from quire.config import SearchSettings
-from quire.errors import NoResults, nearest
+from quire.embed.base import Embedder
+from quire.errors import EmbeddingError, NoResults, nearest
 from quire.query import Query
 from quire.result import Hit, Merged, Node, Result
 from quire.stores.base import Filters, Store
-from quire.stores.rows import ChunkRow, DocumentRow, SectionRow, row_id
+from quire.stores.rows import ChunkRow, DocumentRow, Model, SectionRow, row_id
+
+if TYPE_CHECKING:
+    from quire.embed.base import Vectors
 
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
 _PROMOTED = {"important": 1.5}
@@ -30,8 +35,23 @@ class Found:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What searching by meaning needs: a model whose vectors are stored, and something that runs it."""
+
+    model: Model
+    embedder: Embedder | None
+    problem: str  # why there is nothing that runs it
+
+
 def search(
-    store: Store, text: str, filters: Filters, settings: SearchSettings, *, explain: bool = False
+    store: Store,
+    text: str,
+    filters: Filters,
+    settings: SearchSettings,
+    meaning: Meaning | None = None,
+    *,
+    explain: bool = False,
 ) -> Found:
     """The best sections for a query. Raises NoResults where what is to be searched was never indexed."""
     asked = query.parse(text)
@@ -41,16 +61,65 @@ def search(
         paths=(*filters.paths, *(term.text for term in asked.filters)),
         not_paths=tuple(term.text for term in asked.negated if term.field == "path"),
     )
-    hits = store.search_words(asked, filters, max(settings.candidates, 3 * settings.limit))
+    notes = list(asked.notes)
+    hits = _hits(store, asked, filters, settings, meaning, notes)
+    hits = fusion.with_neighbours(hits, settings.neighbours)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)
     results = _Citations(store, asked, explain).all(merged, hits)
-    notes = list(asked.notes)
     if not results:
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):
         notes.append("Some files have changed since they were indexed. Bring them up to date: quire refresh")
-    return Found(asked.text, "keyword", tuple(results), tuple(notes))
+    return Found(asked.text, settings.mode if meaning else "keyword", tuple(results), tuple(notes))
+
+
+def _hits(
+    store: Store,
+    asked: Query,
+    filters: Filters,
+    settings: SearchSettings,
+    meaning: Meaning | None,
+    notes: list[str],
+) -> list[Hit]:
+    """Chunks by words, by meaning, or by both, best first."""
+    limit = max(settings.candidates, 3 * settings.limit)
+    vector = _vector(asked, settings, meaning, notes) if meaning else None
+    if meaning is None or vector is None:
+        return store.search_words(asked, filters, limit)
+    if missing := store.count_unembedded(meaning.model):
+        notes.append(f"{missing:,} chunks are not embedded yet. Go on with: quire embed")
+    near = store.search_vectors(meaning.model, vector, filters, limit)
+    near = [hit for hit in near if hit.score >= settings.min_cosine]
+    if settings.mode == "semantic" and not asked.is_strict:
+        return near
+    words = store.search_words(asked, filters, limit)
+    if asked.is_strict:  # whether "phrases" and -words are kept to is for the words to say
+        matching = {hit.chunk for hit in words}
+        near = [hit for hit in near if hit.chunk in matching]
+    if settings.mode == "semantic":
+        return near
+    far = {hit.chunk for hit in words} - {hit.chunk for hit in near}
+    cosines = store.cosines(meaning.model, vector, far)
+    return fusion.fuse(words, near, cosines, settings.meaning)
+
+
+def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: list[str]) -> Vectors | None:
+    """The vector of a question; none, and a note, where the model cannot be used."""
+    try:
+        if meaning.embedder is None:
+            raise EmbeddingError(meaning.model.name, meaning.problem)
+        vector = meaning.embedder.embed_query(asked.words)
+        if len(vector) != meaning.model.dimension:
+            name = meaning.model.name
+            problem = f"makes {len(vector)} numbers now, and made {meaning.model.dimension} of this library."
+            raise EmbeddingError(name, f"{problem} Embed it anew: quire embed --model {name}")
+    except EmbeddingError as problem:
+        if settings.mode == "semantic":
+            raise
+        notes.append(f"Searched by words only. {problem}")
+        return None
+    return vector
 
 
 def _check_indexed(store: Store, filters: Filters) -> None:
@@ -197,7 +266,14 @@ class _Citations:
         return {
             "terms": sorted(self.terms),
             "hits": [
-                {"chunk": hit.chunk, "rank": ranks.get(hit.chunk), "score": round(hit.score, 4)}
+                {
+                    "chunk": hit.chunk,
+                    "rank": ranks.get(hit.chunk),
+                    "score": round(hit.score, 4),
+                    "match": hit.match,
+                    "words": round(hit.words, 4),
+                    "meaning": round(hit.meaning, 4),
+                }
                 for hit in found.hits
             ],
             "merged_sections": list(found.merged_from),

@@ -6,14 +6,17 @@ from survives a crash; filters apply before any limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from quire.query import Query
 from quire.result import Hit, Node
-from quire.stores.rows import ChunkRow, DocumentRow, Prepared, SectionRow
+from quire.stores.rows import ChunkRow, DocumentRow, Model, Prepared, SectionRow, Unembedded
+
+if TYPE_CHECKING:
+    from quire.embed.base import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Counts:
     chunks: int
     bytes: int
     collections: dict[str, int]  # documents of each
+    embedded: int = 0  # chunks with a vector of the active model
+    model: str = ""  # which that is
 
 
 class Store(Protocol):
@@ -106,6 +111,50 @@ class Store(Protocol):
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""
+        ...
+
+    def search_vectors(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
+        ...
+
+    def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
+        """How near chunks are to a vector; those without one are left out."""
+        ...
+
+    def models(self) -> list[Model]:
+        """The models that made vectors, the active one first."""
+        ...
+
+    def model(self, name: str, dimension: int) -> Model:
+        """A model by its name and dimension, made known if it is new; the first is active."""
+        ...
+
+    def activate(self, model: Model) -> None:
+        """Search with this model from now on, and forget the vectors of all others."""
+        ...
+
+    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
+        """Chunks that have no vector of a model, in order, from behind one on."""
+        ...
+
+    def count_unembedded(self, model: Model) -> int:
+        """How many chunks have no vector of a model."""
+        ...
+
+    def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
+        """Give chunks the vectors that are remembered for their texts; which have got one."""
+        ...
+
+    def write_vectors(self, model: Model, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
+        """Store vectors in one transaction. A chunk whose document has changed since gets none."""
+        ...
+
+    def embedding_failures(self) -> dict[int, str]:
+        """Documents that could not be embedded, and why."""
+        ...
+
+    def note_failures(self, failures: Mapping[int, str]) -> None:
+        """Remember why documents could not be embedded, in place of what was remembered before."""
         ...
 
     def kinds(self) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -106,6 +107,31 @@ class ChunkRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Model:
+    """A model that made vectors for a library."""
+
+    id: int
+    name: str
+    dimension: int
+    active: bool  # searches use it
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A chunk that a model has no vector for."""
+
+    chunk: int
+    document: int
+    version: int  # of the document: a vector for another version is of another text
+    text: str  # what is to be embedded
+
+    @property
+    def digest(self) -> bytes:
+        """What a vector is remembered by."""
+        return digest_of(self.text)
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A document ready to be written: everything but its row numbers is known."""
 
@@ -124,6 +150,7 @@ class Prepared:
     sections: tuple[tuple[int | str, ...], ...]  # SectionRow without the document
     chunks: tuple[tuple[int | str, ...], ...]  # ChunkRow without id and document
     words: tuple[tuple[str, str, str], ...]  # terms of each chunk: title, trail, body
+    digests: tuple[bytes, ...]  # of what is embedded of each chunk
     warnings: tuple[str, ...] = ()
 
 
@@ -198,3 +225,13 @@ def words_of(trail: tuple[str, ...], text: str) -> tuple[str, str, str]:
         " ".join(analyze.terms(" ".join(above))),
         " ".join(analyze.terms(analyze.readable(text))),
     )
+
+
+def embedded(trail: tuple[str, ...], context: str, text: str) -> str:
+    """What a model is given of a chunk: where it stands, what it needs to be read, and its text."""
+    return "\n".join(filter(None, (" > ".join(trail), context, text)))
+
+
+def digest_of(text: str) -> bytes:
+    """Sixteen bytes that tell texts apart."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

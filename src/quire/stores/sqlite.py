@@ -1,7 +1,8 @@
 """A library in one SQLite file: the default.
 
-Always: one transaction covers text, sections, chunks and terms, so a crash cannot part them. The
-full-text table is contentless: a chunk's terms are worked out again from its text to take it out.
+Always: one transaction covers text, sections, chunks, terms and what becomes of vectors, so a crash
+cannot part them. The full-text table is contentless: a chunk's terms are worked out again from its
+text to take it out.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import shutil
 import sqlite3
 import time
 import urllib.parse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import fields
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire import analyze
 from quire.document import encoding_of, text_of
@@ -26,7 +27,22 @@ from quire.query import Query
 from quire.result import Hit, Node
 from quire.stores.base import Counts, Filters
 from quire.stores.keywords import Fts5, Keywords
-from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SectionRow, row_id, words_of
+from quire.stores.rows import (
+    MAX_CHUNKS,
+    ChunkRow,
+    DocumentRow,
+    Model,
+    Prepared,
+    SectionRow,
+    Unembedded,
+    embedded,
+    row_id,
+    words_of,
+)
+from quire.stores.vectors import VectorIndex
+
+if TYPE_CHECKING:
+    from quire.embed.base import Vectors
 
 _TERMS = str(analyze.VERSION)
 _MAGIC = b"SQLite format 3\0"
@@ -36,6 +52,7 @@ _SHIFT = MAX_CHUNKS.bit_length() - 1
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
 _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
 _CHUNK = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
+_NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
 _ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})"
 _ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})"
 
@@ -47,6 +64,7 @@ class SqliteStore:
         self.path = path
         self.read_only = False
         self._kinds: tuple[int, frozenset[str]] = (-1, frozenset())
+        self._unembedded: tuple[tuple[int, int], int] = ((-1, -1), 0)
         try:
             if not self._exists() and not create:
                 raise NoResults(f"No library at {path}. Make one with: quire add ./docs")
@@ -54,6 +72,7 @@ class SqliteStore:
         except (sqlite3.Error, OSError) as problem:
             raise self._error(f"cannot be opened: {problem}") from problem
         self.keywords: Keywords = Fts5(self.db, _SHIFT)
+        self.vectors = VectorIndex(self.db)
         try:
             self._migrate()
             self._renew_terms()
@@ -228,6 +247,7 @@ class SqliteStore:
         if old:
             row = old[0]
             self._drop_parts(row)
+            self.vectors.rebind(row, new.digests, self.generation() + 1)
             self.db.execute(
                 "UPDATE documents SET url = ?, root = ?, format = ?, title = ?, source = ?, checksum = ?,"
                 " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, updated_at = ? WHERE seq = ?",
@@ -300,6 +320,7 @@ class SqliteStore:
         with self._transaction():
             for row in rows:
                 self._drop_parts(row)
+                self.vectors.rebind(row, (), self.generation() + 1)
                 self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
             self._next_generation()
 
@@ -405,20 +426,136 @@ class SqliteStore:
         sections = self._value("SELECT count(*) FROM sections")
         chunks = self._value("SELECT count(*) FROM chunks")
         collections = self.db.execute("SELECT collection, count(*) FROM documents GROUP BY 1 ORDER BY 1")
-        return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()))
+        active = next((model for model in self.models() if model.active), None)
+        embedded, name = (self.vectors.count(active), active.name) if active else (0, "")
+        return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()), embedded, name)
 
     def check(self) -> list[str]:
         """What is wrong with the library; empty if all is well."""
         wrong = [row[0] for row in self.db.execute("PRAGMA integrity_check") if row[0] != "ok"]
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
         wrong += [] if self.read_only else self.keywords.check()
+        wrong += self.vectors.check()
         terms, chunks = self.keywords.size(), self._value("SELECT count(*) FROM chunks")
         counted = self._value("SELECT total(chunk_count) FROM documents")
         if not terms == chunks == counted:
             wrong.append(f"{chunks} chunks, {terms} with terms, {int(counted)} counted in documents")
         return wrong
 
+    # -------------------------------------------------------------------------------- embedding
+
+    def models(self) -> list[Model]:
+        """The models that made vectors, the active one first."""
+        rows = self.db.execute("SELECT id, name, dimension, active FROM models ORDER BY active DESC, id")
+        return [Model(number, name, dimension, bool(active)) for number, name, dimension, active in rows]
+
+    def model(self, name: str, dimension: int) -> Model:
+        """A model by its name and dimension, made known if it is new; the first is active."""
+        found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
+        if found:
+            return found
+        with self._transaction():
+            self.db.execute(
+                "INSERT OR IGNORE INTO models (name, dimension, active)"
+                " VALUES (?, ?, NOT EXISTS (SELECT 1 FROM models))",
+                (name, dimension),
+            )
+        return self.model(name, dimension)
+
+    def activate(self, model: Model) -> None:
+        """Search with this model from now on, and forget the vectors of all others."""
+        with self._transaction():
+            for other in self.models():
+                if other.id != model.id:
+                    self.vectors.forget(other)
+                    self.db.execute("DELETE FROM models WHERE id = ?", (other.id,))
+            self.db.execute("UPDATE models SET active = 1 WHERE id = ?", (model.id,))
+            self._next_generation()
+
+    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
+        """Chunks that have no vector of a model, in order, from behind one on."""
+        rows = self.db.execute(
+            f"SELECT {_CHUNK} FROM chunks WHERE id > ? AND {_NO_VECTOR} ORDER BY id LIMIT ?",
+            (after, model.id, limit),
+        )
+        chunks = [ChunkRow(*row) for row in rows]
+        found: list[Unembedded] = []
+        for document in dict.fromkeys(chunk.document for chunk in chunks):
+            version = self._value("SELECT updated_at FROM documents WHERE seq = ?", document)
+            text = text_of(self.source(document))
+            trails = {section.position: section.titles for section in self.sections(document)}
+            for chunk in chunks:
+                if chunk.document == document:
+                    own = embedded(trails[chunk.section], chunk.context, text[chunk.start : chunk.end])
+                    found.append(Unembedded(chunk.id, document, version, own))
+        return found
+
+    def count_unembedded(self, model: Model) -> int:
+        """How many chunks have no vector of a model, counted once in each generation."""
+        key = model.id, self.generation()
+        if self._unembedded[0] != key:
+            chunks = self._value("SELECT count(*) FROM chunks")
+            self._unembedded = key, int(chunks) - self.vectors.count(model)
+        return self._unembedded[1]
+
+    def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
+        """Give chunks the vectors that are remembered for their texts; which have got one."""
+        with self._transaction():
+            wanted = {chunk.chunk: chunk.digest for chunk in self._still_without(model, chunks)}
+            given = self.vectors.reuse(model, wanted, self.generation() + 1)
+            self._next_generation()
+        return given
+
+    def write_vectors(self, model: Model, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
+        """Store vectors in one transaction. A chunk whose document has changed since gets none."""
+        with self._transaction():
+            without = set(self._still_without(model, chunks))
+            places = [place for place, chunk in enumerate(chunks) if chunk in without]
+            rows = [(chunks[place].chunk, chunks[place].digest) for place in places]
+            self.vectors.add(model, rows, vectors[places], self.generation() + 1)
+            self._next_generation()
+
+    def _still_without(self, model: Model, chunks: Sequence[Unembedded]) -> list[Unembedded]:
+        """Chunks of the versions that are stored which no one else has embedded meanwhile."""
+        sql = "SELECT seq, updated_at FROM documents WHERE seq"
+        versions = dict(self._in(sql, {chunk.document for chunk in chunks}))
+        ids = (chunk.chunk for chunk in chunks if versions.get(chunk.document) == chunk.version)
+        sql = f"SELECT id FROM chunks WHERE {_NO_VECTOR.replace('?', str(model.id))} AND id"
+        without = {row[0] for row in self._in(sql, ids)}
+        return [chunk for chunk in chunks if chunk.chunk in without]
+
+    def embedding_failures(self) -> dict[int, str]:
+        """Documents that could not be embedded, and why."""
+        return dict(self.db.execute("SELECT document, reason FROM embedding_failures").fetchall())
+
+    def note_failures(self, failures: Mapping[int, str]) -> None:
+        """Remember why documents could not be embedded, in place of what was remembered before."""
+        with self._transaction():
+            self.db.execute("DELETE FROM embedding_failures")
+            self.db.executemany(
+                "INSERT INTO embedding_failures SELECT seq, ? FROM documents WHERE seq = ?",
+                ((reason, document) for document, reason in failures.items()),
+            )
+
     # -------------------------------------------------------------------------------- searching
+
+    def search_vectors(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
+        where, args = _where(filters)
+        documents = None
+        if where:
+            rows = self.db.execute(f"SELECT seq FROM documents AS d WHERE {' AND '.join(where)}", args)
+            documents = [row[0] for row in rows]
+        found = self.vectors.search(model, vector, documents, limit)
+        sections = dict(self._in("SELECT id, section FROM chunks WHERE id", (chunk for chunk, _ in found)))
+        return [Hit(chunk, chunk >> _SHIFT, sections[chunk], score, "semantic") for chunk, score in found]
+
+    def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
+        """How near chunks are to a vector; those without one are left out."""
+        held = f"SELECT chunk, slot FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
+        slots = {slot: chunk for chunk, slot in self._in(held, chunks)}
+        scores = self.vectors.cosines(model, vector, list(slots))
+        return dict(zip(slots.values(), scores.tolist(), strict=True))
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""

@@ -13,14 +13,13 @@ from quire.progress import Progress, Silent
 def shown() -> Iterator[Progress]:
     """A bar with rate and time left, gone when the work is done."""
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Rich
 
     columns = (
-        TextColumn("indexing {task.fields[items]:,} files"),
+        TextColumn("{task.description}"),
         BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
+        TextColumn("{task.fields[done]}"),
         TimeRemainingColumn(),
     )
     with Rich(*columns, console=Console(stderr=True), transient=True) as rich:
@@ -34,17 +33,30 @@ def hidden() -> Iterator[Progress]:
 
 
 class _Bar:
-    """One bar for each folder."""
+    """One bar for each piece of work."""
 
     def __init__(self, rich: Any) -> None:
         self.rich = rich
         self.task: Any = None
+        self.unit = ""
 
-    def total(self, items: int, size: int) -> None:
-        """Begin a folder."""
-        self.task = self.rich.add_task("", total=size, items=items) if items else None
+    def begin(self, work: str, total: int, unit: str) -> None:
+        """Begin a piece of work."""
+        self.unit = unit
+        self.task = self.rich.add_task(work, total=total, done="") if total else None
 
-    def advance(self, items: int, size: int) -> None:
+    def advance(self, amount: int) -> None:
         """Move on."""
         if self.task is not None:
-            self.rich.advance(self.task, size)
+            self.rich.advance(self.task, amount)
+            task = self.rich.tasks[self.task]
+            self.rich.update(self.task, done=_done(task.completed, task.total, task.speed, self.unit))
+
+
+def _done(completed: float, total: float, speed: float | None, unit: str) -> str:
+    rate = f" ({_amount(speed or 0, unit)}/s)"
+    return f"{_amount(completed, unit)} of {_amount(total, unit)}{rate}"
+
+
+def _amount(number: float, unit: str) -> str:
+    return f"{number / 1e6:,.1f} MB" if unit == "bytes" else f"{number:,.0f} {unit}"

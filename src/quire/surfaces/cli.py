@@ -146,7 +146,7 @@ def add(
                     more = _add_one(opened, source, collection, prune, bar)
                 report.join(more)
         except KeyboardInterrupt:
-            _complain("Stopped. What was written is complete; type the same command to go on.")
+            _complain("Stopped. What was written is complete and can be searched; type the same to go on.")
             sys.exit(130)
     _show_report(report, as_json)
     sys.exit(render.report_code(report))
@@ -160,6 +160,9 @@ def add(
     "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
 )
 @click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
+@click.option(
+    "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
+)
 @click.option("--explain", is_flag=True, help="Show how each result came about.")
 @_json
 def search(
@@ -168,10 +171,11 @@ def search(
     collection: str | None,
     paths: tuple[str, ...],
     limit: int | None,
+    mode: str | None,
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Find the sections that answer a query.
+    """Find the sections that answer a query, by their words and by their meaning.
 
     Words rank, "phrases" must be there, -words must not; a OR b, prefix*, heading:word, title:word
     and path:folder/ work too.
@@ -181,11 +185,14 @@ def search(
       quire search "rolling back a deployment"
       quire search '"exit code" -docker' --path docs/
       quire search 'heading:install' --json
+      quire search "make it start faster" --mode semantic
     """
     from quire.surfaces import render
 
     with _opened(library) as opened:
-        found = opened.search(query, collection=collection, paths=paths, limit=limit, explain=explain)
+        found = opened.search(
+            query, collection=collection, paths=paths, limit=limit, mode=mode, explain=explain
+        )
     if as_json:
         _print_json(render.found_json(found))
     else:
@@ -199,6 +206,43 @@ def search(
         for note in found.notes:
             _note(note)
     sys.exit(render.DONE if found.results else render.NOTHING)
+
+
+@quire.command()
+@_library
+@click.option(
+    "--model",
+    help="minilm, ollama/NAME, openai/NAME, a folder with an ONNX model; by default the library's own.",
+)
+@_json
+def embed(library: str | None, model: str | None, as_json: bool) -> None:
+    """Embed what is not embedded yet, or everything with another model.
+
+    `quire add` does this by itself. What is embedded stays, so an interrupted run goes on where it
+    stopped; the vectors of another model serve until the new ones are complete.
+
+    \b
+    Examples:
+      quire embed
+      quire embed --model ollama/mxbai-embed-large
+      QUIRE_EMBED_KEY=... quire embed --model openai/text-embedding-3-small
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened, _bar() as bar:
+        try:
+            done = opened.embed(model, progress=bar)
+        except KeyboardInterrupt:
+            _complain("Stopped. What was embedded is kept; type the same command to go on.")
+            sys.exit(130)
+        rows = opened.store.documents_by_row(done.failed)
+    for row, reason in done.failed.items():
+        _complain(f"{rows[row].address}: {reason}")
+    if as_json:
+        _print_json(render.embedded_json(done, rows))
+    else:
+        click.echo(render.embedded_line(done))
+    sys.exit(render.PARTLY if done.failed else render.DONE)
 
 
 @quire.command()
@@ -311,7 +355,7 @@ def status(library: str | None, as_json: bool) -> None:
 
     with _opened(library) as opened:
         counts, wrong = opened.status(), opened.store.check()
-        shown = render.status_json(opened.url, counts, wrong)
+        shown = render.status_json(opened.url, counts, wrong, opened.unembeddable())
     if as_json:
         _print_json(shown)
     else:

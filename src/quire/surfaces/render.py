@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from quire.chunkers.base import Chunk
 from quire.errors import (
     BrokenInvariant,
+    EmbeddingError,
     LibraryError,
     MissingExtra,
     NoResults,
@@ -20,6 +21,7 @@ from quire.errors import (
 from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
+    from quire.embedding import Embedded
     from quire.indexer import Report
     from quire.library import Changes
     from quire.result import Result
@@ -33,6 +35,7 @@ EXIT_CODES: dict[type[QuireError], int] = {
     SettingError: USAGE,
     MissingExtra: USAGE,
     SourceError: FAILED,
+    EmbeddingError: FAILED,
     LibraryError: FAILED,
     BrokenInvariant: FAILED,
     QuireError: FAILED,
@@ -184,6 +187,20 @@ def report_code(report: Report) -> int:
     return PARTLY if report.added or report.updated or report.unchanged else FAILED
 
 
+def embedded_line(done: Embedded) -> str:
+    """What an embedding run did, in a sentence."""
+    parts = [f"{counted(done.embedded, 'chunk')} embedded with {safe(done.model)}"]
+    parts += [f"{done.reused:,} known already"] if done.reused else []
+    parts += [f"{counted(len(done.failed), 'document')} failed"] if done.failed else []
+    return f"{', '.join(parts)}: {done.seconds:.1f} s"
+
+
+def embedded_json(done: Embedded, rows: dict[int, DocumentRow]) -> dict[str, Any]:
+    """What `quire embed --json` prints."""
+    failed = [{"source": rows[row].address, "reason": reason} for row, reason in done.failed.items()]
+    return {**asdict(done), "failed": failed, "seconds": round(done.seconds, 3)}
+
+
 def document_json(row: DocumentRow) -> dict[str, Any]:
     """A document without its text."""
     shown = asdict(row)
@@ -199,9 +216,9 @@ def changes_json(changes: Changes) -> dict[str, Any]:
     }
 
 
-def status_json(url: str, counts: Counts, wrong: list[str]) -> dict[str, Any]:
+def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[str, str]) -> dict[str, Any]:
     """What `quire status --json` prints."""
-    return {"library": url, **asdict(counts), "problems": wrong}
+    return {"library": url, **asdict(counts), "not_embedded": not_embedded, "problems": wrong}
 
 
 def status_lines(shown: dict[str, Any]) -> Iterable[str]:
@@ -213,4 +230,10 @@ def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     )
     for name, documents in shown["collections"].items():
         yield f"  {safe(name)}  {counted(documents, 'document')}"
+    if shown["model"]:
+        done = shown["embedded"] == shown["chunks"]
+        how_far = "all chunks" if done else f"{shown['embedded']:,} of {counted(shown['chunks'], 'chunk')}"
+        yield f"embedded with {safe(shown['model'])}: {how_far}"
+    for address, reason in shown["not_embedded"].items():
+        yield f"not embedded: {safe(address)}: {safe(reason)}"
     yield from (f"problem: {problem}" for problem in shown["problems"])

@@ -1,0 +1,33 @@
+"""Models that turn text into vectors. `open_embedder` picks one by its name."""
+
+from __future__ import annotations
+
+import os
+
+from quire.config import EmbedSettings
+from quire.embed.base import Embedder
+from quire.errors import SettingError, nearest
+
+DEFAULT = "minilm"
+NONE = "none"
+_KNOWN = (DEFAULT, "ollama/mxbai-embed-large", "openai/text-embedding-3-small", "folder/PATH", NONE)
+
+
+def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
+    """The model of a name, with nothing loaded yet; None for `none`."""
+    kind, _, model = name.partition("/")
+    if name == NONE:
+        return None
+    if name == DEFAULT:
+        from quire.embed.minilm import MiniLM
+
+        return MiniLM(settings)
+    if kind == "folder" or os.path.isdir(name):  # noqa: PTH112
+        from quire.embed.minilm import MiniLM
+
+        return MiniLM(settings, model if kind == "folder" else name)
+    if kind in ("ollama", "openai"):
+        from quire.embed.http import Ollama, OpenAI
+
+        return Ollama(model, settings) if kind == "ollama" else OpenAI(model, settings)
+    raise SettingError("embed.model", f"there is no {name!r}. {nearest(name, _KNOWN)}")

@@ -1,0 +1,42 @@
+"""The Embedder protocol: texts to vectors.
+
+Always: one vector of length 1 for each text, in order, as float32; nothing of a long text is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[float32]  # one row for each text
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors. Making one loads nothing; its first use does."""
+
+    @property
+    def name(self) -> str:
+        """What settings call it: `minilm`, `ollama/mxbai-embed-large`."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """What the model reads at once; a longer text is embedded in windows of so many."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """A vector for each text; raises EmbeddingError, which names the texts that cannot be embedded."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of a question: one dimension."""
+        ...

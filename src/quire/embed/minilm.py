@@ -1,0 +1,124 @@
+"""all-MiniLM-L6-v2 on this machine: the model that comes with Quire, or another BERT in a folder.
+
+Texts go in, vectors of length 1 come out. Always: a text has the same vector whatever it is embedded
+with, because each is run alone: the int8 model picks its scales by what it is given. What is longer
+than the model reads is run in windows, whose mean it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quire.config import EmbedSettings
+from quire.embed.wordpiece import WordPiece
+from quire.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from quire.embed.base import Vectors
+
+_DIMENSION = 384
+_MAX_TOKENS = 256
+
+
+class MiniLM:
+    """A BERT model: `model.onnx` and `vocab.txt` in a folder, Quire's own by default."""
+
+    def __init__(self, settings: EmbedSettings, folder: str | None = None) -> None:
+        self.settings = settings
+        self.name = "minilm" if folder is None else f"folder/{Path(folder).resolve()}"
+        self._folder = Path(str(files("quire.embed").joinpath("model"))) if folder is None else Path(folder)
+        self._model = next(
+            (path for name in ("model.onnx", "onnx/model.onnx") if (path := self._folder / name).is_file()),
+            None,
+        )
+        if self._model is None or not (self._folder / "vocab.txt").is_file():
+            raise EmbeddingError(
+                self.name, "the folder must hold model.onnx (or onnx/model.onnx) and vocab.txt"
+            )
+
+    @cached_property
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+        return _DIMENSION if self.name == "minilm" else len(self.embed_query("dimension"))
+
+    @cached_property
+    def max_tokens(self) -> int:
+        """What the model reads at once."""
+        return int(self._said("sentence_bert_config.json").get("max_seq_length", _MAX_TOKENS))
+
+    def _said(self, name: str) -> dict[str, Any]:
+        """What a file in the folder says of the model, if it is there."""
+        try:
+            said = json.loads((self._folder / name).read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return said if isinstance(said, dict) else {}
+
+    @cached_property
+    def _takes_first(self) -> bool:
+        """Whether the first piece stands for the text, and not the mean of all."""
+        return bool(self._said("1_Pooling/config.json").get("pooling_mode_cls_token", False))
+
+    @cached_property
+    def _words(self) -> WordPiece:
+        vocabulary = (self._folder / "vocab.txt").read_text("utf-8").splitlines()
+        try:
+            return WordPiece(vocabulary)
+        except KeyError as missing:
+            raise EmbeddingError(
+                self.name, f"vocab.txt has no {missing}: it is not of a BERT model"
+            ) from None
+
+    @cached_property
+    def _session(self) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # texts run side by side instead: less waiting
+        options.enable_cpu_mem_arena = False  # it grows with the longest text and is never given back
+        options.log_severity_level = 3
+        try:
+            return onnxruntime.InferenceSession(str(self._model), options, ["CPUExecutionProvider"])
+        except Exception as problem:  # onnxruntime's errors have no common class
+            raise EmbeddingError(self.name, f"{self._model} cannot be run: {problem}") from None
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """A vector for each text."""
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        _ = self._session, self._words  # made once, before threads want them
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            return np.stack(list(pool.map(self._embed, (self.settings.document_prefix + t for t in texts))))
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of a question."""
+        return self._embed(self.settings.query_prefix + text)
+
+    def _embed(self, text: str) -> Vectors:
+        import numpy as np
+
+        pieces, size = self._words.pieces(text), self.max_tokens - 2
+        windows = [pieces[at : at + size] for at in range(0, len(pieces), size)] or [[]]
+        found = sum(max(1, len(window)) * self._run(window) for window in windows)
+        return np.asarray(found / np.linalg.norm(found), np.float32)
+
+    def _run(self, pieces: list[int]) -> Any:
+        import numpy as np
+
+        ids = np.array([[self._words.first, *pieces, self._words.last]])
+        known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        found = self._session.run(None, {one.name: known[one.name] for one in self._session.get_inputs()})[0][
+            0
+        ]
+        if found.ndim == 1:
+            return found
+        return found[0] if self._takes_first else found.mean(axis=0)

@@ -1,0 +1,303 @@
+"""The vectors of a SQLite library, behind a small class of their own.
+
+In go vectors of chunks, out come the chunks nearest to one. A search scans one bit of each number, and
+then weighs the best of them by eight bits of each. Always: blocks and vectors say the same; a vector
+whose chunk is gone is remembered by its text until its place is needed; writing is part of the
+store's transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from quire.stores.rows import MAX_CHUNKS, Model
+
+if TYPE_CHECKING:
+    from numpy import int64, uint64
+    from numpy.typing import NDArray
+
+    from quire.embed.base import Vectors
+
+RESCORED = 500  # of the nearest by one bit are weighed by eight; and more in larger libraries:
+RESCORED_SHARE = 0.002
+REMEMBERED = 10_000  # vectors of texts that are gone
+_BLOCK_BITS = 10
+_BLOCK = 1 << _BLOCK_BITS
+_MODEL_BITS = 32
+_SLAB = 1 << 16  # vectors at a time: what is between two steps stays in the processor's cache
+
+Place = tuple[int, bytes | None]  # a slot's chunk, 0 for none, and its signature if that is new
+
+
+class VectorIndex:
+    """The vectors of one open library."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self._scanned: dict[int, _Scanned] = {}  # by model
+
+    # ---------------------------------------------------------------------------------- writing
+
+    def rebind(self, document: int, digests: Sequence[bytes], generation: int) -> None:
+        """Hand the vectors of a document to its new chunks, by their texts; let go of the others."""
+        first = document * MAX_CHUNKS
+        held = self.db.execute(
+            "SELECT slot, chunk, digest FROM vectors WHERE chunk >= ? AND chunk < ?",
+            (first, first + MAX_CHUNKS),
+        ).fetchall()
+        if not held:
+            return
+        free: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+        for slot, _, digest in reversed(held):
+            free[slot >> _MODEL_BITS, digest].append(slot)
+        chunk_of = dict.fromkeys((slot for slot, _, _ in held), 0)
+        for model in {slot >> _MODEL_BITS for slot in chunk_of}:
+            for index, digest in enumerate(digests):
+                if slots := free[model, digest]:
+                    chunk_of[slots.pop()] = first + index
+        self._assign({slot: chunk_of[slot] for slot, chunk, _ in held if chunk_of[slot] != chunk}, generation)
+
+    def _assign(self, chunk_of: Mapping[int, int], generation: int) -> None:
+        self.db.executemany(
+            "UPDATE vectors SET chunk = ? WHERE slot = ?",
+            ((chunk or None, slot) for slot, chunk in chunk_of.items()),
+        )
+        self._patch({slot: (chunk, None) for slot, chunk in chunk_of.items()}, 0, generation)
+
+    def reuse(self, model: Model, wanted: Mapping[int, bytes], generation: int) -> set[int]:
+        """Give chunks the vectors that are remembered for their texts; which have got one."""
+        given: dict[int, int] = {}
+        copied: list[tuple[int, bytes, bytes]] = []
+        low, high = _slots_of(model)
+        for chunk, digest in wanted.items():
+            known = self.db.execute(
+                "SELECT slot, chunk, vector FROM vectors WHERE digest = ? AND slot >= ? AND slot < ?"
+                " ORDER BY chunk",
+                (digest, low, high),
+            ).fetchall()
+            if free := next((slot for slot, held, _ in known if held is None and slot not in given), None):
+                given[free] = chunk
+            elif known:
+                copied.append((chunk, digest, known[0][2]))
+        self._assign(given, generation)
+        self._insert(model, copied, generation)
+        return {*given.values(), *(chunk for chunk, _, _ in copied)}
+
+    def add(self, model: Model, chunks: Sequence[tuple[int, bytes]], found: Vectors, generation: int) -> None:
+        """Store vectors of length 1 for chunks (row, digest of the text)."""
+        import numpy as np
+
+        scales = np.abs(found).max(axis=1, keepdims=True).astype(np.float32) / 127
+        whole = np.rint(found / np.where(scales > 0, scales, 1)).astype(np.int8)
+        blobs = [scale.tobytes() + row.tobytes() for scale, row in zip(scales, whole, strict=True)]
+        rows = [(*chunk, blob) for chunk, blob in zip(chunks, blobs, strict=True)]
+        self._insert(model, rows, generation)
+
+    def _insert(self, model: Model, rows: list[tuple[int, bytes, bytes]], generation: int) -> None:
+        places: dict[int, Place] = {}
+        for slot, (chunk, digest, blob) in zip(self._free_slots(model, len(rows)), rows, strict=True):
+            self.db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", (slot, chunk, digest, blob))
+            places[slot] = chunk, _signature(blob, model.dimension)
+        self._patch(places, _width(model.dimension), generation)
+
+    def _free_slots(self, model: Model, count: int) -> list[int]:
+        """Slots for new vectors: of those remembered for nothing if there are many, then new ones."""
+        low, high = _slots_of(model)
+        remembered = "FROM vectors WHERE chunk IS NULL AND slot >= ? AND slot < ?"
+        over = self._value(f"SELECT count(*) {remembered}", low, high) - REMEMBERED
+        rows = self.db.execute(f"SELECT slot {remembered} LIMIT ?", (low, high, max(0, min(over, count))))
+        slots = [row[0] for row in rows]
+        last = self._value("SELECT max(slot) FROM vectors WHERE slot >= ? AND slot < ?", low, high)
+        start = low if last is None else last + 1
+        return [*slots, *range(start, start + count - len(slots))]
+
+    def _patch(self, places: Mapping[int, Place], width: int, generation: int) -> None:
+        """Write chunks and signatures into the blocks of their slots."""
+        by_block: dict[int, dict[int, Place]] = defaultdict(dict)
+        for slot, place in places.items():
+            by_block[slot >> _BLOCK_BITS][slot % _BLOCK] = place
+        for block, some in by_block.items():
+            row = self.db.execute(
+                "SELECT chunks, signatures FROM blocks WHERE block = ?", (block,)
+            ).fetchone()
+            chunks, signatures = map(bytearray, row or (bytes(8 * _BLOCK), bytes(width * _BLOCK)))
+            size = len(signatures) // _BLOCK
+            for at, (chunk, signature) in some.items():
+                chunks[8 * at : 8 * at + 8] = chunk.to_bytes(8, "little")
+                if signature is not None:
+                    signatures[size * at : size * (at + 1)] = signature
+            self.db.execute(
+                "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?)", (block, generation, chunks, signatures)
+            )
+
+    def forget(self, model: Model) -> None:
+        """Delete all that a model made."""
+        low, high = _slots_of(model)
+        self.db.execute("DELETE FROM vectors WHERE slot >= ? AND slot < ?", (low, high))
+        blocks = low >> _BLOCK_BITS, high >> _BLOCK_BITS
+        self.db.execute("DELETE FROM blocks WHERE block >= ? AND block < ?", blocks)
+
+    # -------------------------------------------------------------------------------- searching
+
+    def count(self, model: Model) -> int:
+        """How many chunks have a vector of a model."""
+        return len(self._scan(model).chunks)
+
+    def search(
+        self, model: Model, vector: Vectors, documents: Iterable[int] | None, limit: int
+    ) -> list[tuple[int, float]]:
+        """The chunks nearest to a vector, of some documents or of all, and their cosines."""
+        import numpy as np
+
+        scanned = self._scan(model)
+        places = scanned.nearest(_signs(vector), documents, max(limit, RESCORED))
+        chunks = scanned.chunks[places]
+        scores = self.cosines(model, vector, scanned.slots[places].tolist())
+        best = np.lexsort((chunks, -scores))[:limit]
+        return list(zip(chunks[best].tolist(), scores[best].tolist(), strict=True))
+
+    def cosines(self, model: Model, vector: Vectors, slots: list[int]) -> Vectors:
+        """How near the vectors in some slots are to one."""
+        import numpy as np
+
+        blobs = dict(self._vectors(slots))
+        whole = np.frombuffer(b"".join(blobs[slot] for slot in slots), np.uint8)
+        whole = whole.reshape(len(slots), 4 + model.dimension)
+        scales = whole[:, :4].copy().view(np.float32)[:, 0]
+        return (whole[:, 4:].view(np.int8).astype(np.float32) @ vector) * scales
+
+    def _vectors(self, slots: list[int]) -> Iterator[tuple[int, bytes]]:
+        for start in range(0, len(slots), 500):
+            some = slots[start : start + 500]
+            marks = ", ".join("?" * len(some))
+            yield from self.db.execute(f"SELECT slot, vector FROM vectors WHERE slot IN ({marks})", some)
+
+    def _scan(self, model: Model) -> _Scanned:
+        """The signatures of a model, of which only what was written since is read again."""
+        known = self._scanned.get(model.id) or _Scanned.nothing(model)
+        low, high = (slot >> _BLOCK_BITS for slot in _slots_of(model))
+        newer = self.db.execute(
+            "SELECT block, generation, chunks, signatures FROM blocks"
+            " WHERE block >= ? AND block < ? AND generation > ?",
+            (low, high, known.generation),
+        ).fetchall()
+        self._scanned[model.id] = known = known.with_blocks(newer) if newer else known
+        return known
+
+    def _value(self, sql: str, *args: Any) -> Any:
+        return self.db.execute(sql, args).fetchone()[0]
+
+    def check(self) -> list[str]:
+        """What is wrong with it."""
+        wrong = []
+        held = dict(self.db.execute("SELECT slot, chunk FROM vectors WHERE chunk IS NOT NULL").fetchall())
+        for block, chunks in self.db.execute("SELECT block, chunks FROM blocks").fetchall():
+            for at, chunk in enumerate(memoryview(chunks).cast("q")):
+                if chunk and held.pop((block << _BLOCK_BITS) + at, None) != chunk:
+                    wrong.append(f"vectors: block {block} has chunk {chunk} where there is none")
+        wrong += [f"vectors: chunk {chunk} is in no block" for chunk in held.values()]
+        orphans = "chunk IS NOT NULL AND chunk NOT IN (SELECT id FROM chunks)"
+        if lost := self._value(f"SELECT count(*) FROM vectors WHERE {orphans}"):
+            wrong.append(f"vectors: {lost} of chunks that are not there")
+        return wrong
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """Signatures as a search wants them: one array for each 64 bits."""
+
+    model: Model
+    generation: int
+    blocks: dict[int, tuple[bytes, bytes]]
+    slots: NDArray[int64]
+    chunks: NDArray[int64]
+    documents: NDArray[int64]
+    words: NDArray[uint64]
+
+    @classmethod
+    def nothing(cls, model: Model) -> _Scanned:
+        import numpy as np
+
+        none = np.empty(0, np.int64)
+        return cls(model, -1, {}, none, none, none, np.empty((_width(model.dimension) // 8, 0), np.uint64))
+
+    def with_blocks(self, newer: list[tuple[int, int, bytes, bytes]]) -> _Scanned:
+        """With some blocks new or written anew; free slots are left out."""
+        import numpy as np
+
+        blocks = self.blocks | {block: (chunks, signatures) for block, _, chunks, signatures in newer}
+        order = sorted(blocks)
+        chunks = np.frombuffer(b"".join(blocks[block][0] for block in order), np.int64)
+        words = np.frombuffer(b"".join(blocks[block][1] for block in order), np.uint64)
+        first = np.array(order, np.int64) << _BLOCK_BITS
+        slots = (first[:, None] + np.arange(_BLOCK)).ravel()
+        live = np.flatnonzero(chunks)
+        columns = np.ascontiguousarray(words.reshape(len(chunks), -1)[live].T)
+        chunks = chunks[live]
+        generation = max(self.generation, *(generation for _, generation, _, _ in newer))
+        documents = chunks // MAX_CHUNKS
+        return _Scanned(self.model, generation, blocks, slots[live], chunks, documents, columns)
+
+    def nearest(self, signs: NDArray[uint64], documents: Iterable[int] | None, count: int) -> NDArray[int64]:
+        """The places of the nearest signatures, at least so many if there are."""
+        import numpy as np
+
+        among, words = None, self.words
+        if documents is not None:
+            wanted = np.fromiter(documents, np.int64)
+            known = np.zeros(max(wanted.max(initial=0), self.documents.max(initial=0)) + 1, bool)
+            known[wanted] = True
+            among = np.flatnonzero(known[self.documents])
+            words = words[:, among]
+        size = words.shape[1]
+        count = max(count, round(RESCORED_SHARE * size))
+        if count >= size:
+            found = np.arange(size)
+        else:
+            distances = _distances(words, signs)
+            within = np.searchsorted(np.cumsum(np.bincount(distances)), count)
+            found = np.flatnonzero(distances <= within)
+        return found if among is None else among[found]
+
+
+def _distances(words: NDArray[uint64], signs: NDArray[uint64]) -> Any:
+    """In how many bits each column differs from some."""
+    import numpy as np
+
+    total = np.empty(words.shape[1], np.uint16)
+    for start in range(0, len(total), _SLAB):
+        slab = words[:, start : start + _SLAB]
+        some = np.zeros(slab.shape[1], np.uint16)
+        for row, word in zip(slab, signs, strict=True):
+            some += np.bitwise_count(row ^ word)
+        total[start : start + _SLAB] = some
+    return total
+
+
+def _slots_of(model: Model) -> tuple[int, int]:
+    return model.id << _MODEL_BITS, (model.id + 1) << _MODEL_BITS
+
+
+def _width(dimension: int) -> int:
+    """The bytes of a signature: a multiple of eight."""
+    return (dimension + 63) // 64 * 8
+
+
+def _signature(blob: bytes, dimension: int) -> bytes:
+    import numpy as np
+
+    return _signs(np.frombuffer(blob, np.int8, dimension, 4)).tobytes()
+
+
+def _signs(vector: Any) -> NDArray[uint64]:
+    """One bit for each number: whether it is over zero."""
+    import numpy as np
+
+    bits = np.zeros(_width(len(vector)), np.uint8)
+    packed = np.packbits(vector > 0)
+    bits[: len(packed)] = packed
+    return bits.view(np.uint64)
