@@ -27,6 +27,9 @@ class Filters:
     kinds: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # each the beginning of a path, or a pattern with *; any of them
     not_paths: tuple[str, ...] = ()  # none of them
+    tags: tuple[str, ...] = ()  # all of them
+    since: int | None = None  # milliseconds: last written then or later
+    until: int | None = None  # and before then
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,19 @@ class Store(Protocol):
         """A number that moves whenever anything is written."""
         ...
 
-    def write(self, batch: Sequence[Prepared]) -> list[bool]:
-        """Write documents in one transaction; for each, whether it replaced one of the same identity."""
+    def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
+        """Write documents in one transaction; for each, whether it replaced one of the same identity.
+
+        Those to `remove` go in the same transaction.
+        """
+        ...
+
+    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
+        """What a server said of documents: etag and last modified; nothing of those it did not send."""
+        ...
+
+    def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """The tags of documents, in order; nothing of those without."""
         ...
 
     def touch(self, seen: Iterable[tuple[int, int, int]]) -> None:

@@ -46,7 +46,7 @@ class DocumentRow:
     @property
     def file(self) -> str | None:
         """The file it was read from."""
-        if self.root is None:
+        if self.root is None or self.url is not None:
             return None
         # Bytes of a name that are not UTF-8 are written \\xNN in a path.
         path = re.sub(r"\\x([0-9a-f]{2})", lambda byte: os.fsdecode(bytes.fromhex(byte[1])), self.path)
@@ -152,6 +152,9 @@ class Prepared:
     words: tuple[tuple[str, str, str], ...]  # terms of each chunk: title, trail, body
     digests: tuple[bytes, ...]  # of what is embedded of each chunk
     warnings: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    etag: str | None = None  # what a server said of a page
+    last_modified: str | None = None
 
 
 def row_id(kind: str, address: str) -> str:

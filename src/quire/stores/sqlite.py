@@ -228,9 +228,11 @@ class SqliteStore:
     def _next_generation(self) -> None:
         self.db.execute("UPDATE facts SET value = value + 1 WHERE name = 'generation'")
 
-    def write(self, batch: Sequence[Prepared]) -> list[bool]:
-        """Write documents in one transaction; for each, whether it replaced one."""
+    def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
+        """Write documents in one transaction, and remove some; for each, whether it replaced one."""
         with self._transaction():
+            for row in remove:
+                self._remove_one(row)
             replaced = [self._write_one(prepared) for prepared in batch]
             self._next_generation()
             self.keywords.grown(sum(len(prepared.chunks) for prepared in batch))
@@ -275,11 +277,15 @@ class SqliteStore:
             ((first + index, row, *chunk) for index, chunk in enumerate(new.chunks)),
         )
         self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
+        self.db.executemany("INSERT INTO tags VALUES (?, ?)", ((row, tag) for tag in set(new.tags)))
+        if new.etag or new.last_modified:
+            self.db.execute("INSERT INTO fetches VALUES (?, ?, ?)", (row, new.etag, new.last_modified))
 
     def _drop_parts(self, row: int) -> None:
         """Take out sections, chunks and terms of a document."""
         self.keywords.remove(list(self._words_of(row)))
-        self.db.execute("DELETE FROM chunks WHERE document = ?", (row,))
+        for table in ("chunks", "tags", "fetches"):
+            self.db.execute(f"DELETE FROM {table} WHERE document = ?", (row,))
         self.db.execute("DELETE FROM sections WHERE document = ?", (row,))
 
     def _words_of(self, row: int) -> Iterator[tuple[int, str, str, str]]:
@@ -288,6 +294,18 @@ class SqliteStore:
         trails = {section.position: section.titles for section in self.sections(row)}
         for chunk in self._chunk_rows("document = ?", (row,)):
             yield chunk.id, *words_of(trails[chunk.section], text[chunk.start : chunk.end])
+
+    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
+        """What a server said of documents: etag and last modified; nothing of those it did not send."""
+        found = self._in("SELECT document, etag, last_modified FROM fetches WHERE document", rows)
+        return {row: (etag, modified) for row, etag, modified in found}
+
+    def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """The tags of documents, in order; nothing of those without."""
+        found: dict[int, list[str]] = {}
+        for row, tag in self._in("SELECT document, tag FROM tags WHERE document", rows):
+            found.setdefault(row, []).append(tag)
+        return {row: tuple(sorted(tags)) for row, tags in found.items()}
 
     def touch(self, seen: Iterable[tuple[int, int, int]]) -> None:
         """Note that documents (row, size, mtime) are unchanged though their files were written."""
@@ -319,10 +337,13 @@ class SqliteStore:
         """Delete documents and all that belongs to them, in one transaction."""
         with self._transaction():
             for row in rows:
-                self._drop_parts(row)
-                self.vectors.rebind(row, (), self.generation() + 1)
-                self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
+                self._remove_one(row)
             self._next_generation()
+
+    def _remove_one(self, row: int) -> None:
+        self._drop_parts(row)
+        self.vectors.rebind(row, (), self.generation() + 1)
+        self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
 
     # ---------------------------------------------------------------------------------- reading
 
@@ -583,6 +604,13 @@ def _where(filters: Filters) -> tuple[list[str], list[Any]]:
     for path in filters.not_paths:
         where.append("d.path NOT GLOB ?")
         args.append(_glob(path))
+    for tag in filters.tags:
+        where.append("EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND t.tag = ?)")
+        args.append(tag)
+    for condition, moment in (("d.updated_at >= ?", filters.since), ("d.updated_at < ?", filters.until)):
+        if moment is not None:
+            where.append(condition)
+            args.append(moment)
     return where, args
 
 
