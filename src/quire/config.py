@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from quire.errors import SettingError, nearest
+from quire.version import VERSION
 
 FILE = "quire.toml"
 PREFIX = "QUIRE_"
@@ -145,6 +146,33 @@ class ChunkSettings:
         return getattr(self, strategy)
 
 
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """How pages are fetched and sites are read."""
+
+    max_bytes: int = 64_000_000  # decompressed; a larger page is refused
+    deadline: float = 60.0  # seconds for one page, with redirects and retries but not the waits between them
+    redirects: int = 5
+    retries: int = 3  # after 1, 2 and 4 s, or what the server asks for
+    per_host: int = 4  # requests at once to one host
+    user_agent: str = f"quire/{VERSION}"
+    allow_hosts: tuple[str, ...] = ()  # may be private and on any port; "host:port" opens that port only
+    proxy: str = ""  # the proxies of the environment are not used
+    max_pages: int = 1000  # of one site
+    max_depth: int = 1  # steps from llms.txt: 1 is the pages that it names, 2 also what those link to
+    concurrency: int = 8  # pages under way at once
+
+    def __post_init__(self) -> None:
+        _within("max_bytes", self.max_bytes, 1, 2**40)
+        _within("deadline", self.deadline, 0.001, 86_400)
+        _within("redirects", self.redirects, 0, 100)
+        _within("retries", self.retries, 0, 10)
+        _within("per_host", self.per_host, 1, 1000)
+        _within("max_pages", self.max_pages, 1, 1_000_000)
+        _within("max_depth", self.max_depth, 1, 20)
+        _within("concurrency", self.concurrency, 1, 1000)
+
+
 MOST_TEXTS, MOST_TOKENS = 2048, 300_000  # of one request for vectors: what OpenAI takes
 
 
@@ -216,6 +244,7 @@ class Config:
     chunk: ChunkSettings = field(default_factory=ChunkSettings)
     embed: EmbedSettings = field(default_factory=EmbedSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
+    web: WebSettings = field(default_factory=WebSettings)
 
 
 DEFAULT = Config()
@@ -240,12 +269,22 @@ def _fit(name: str, default: Any, value: Any) -> Any:
             raise SettingError(name, f"is a table, not {value!r}")
         return override(default, value, f"{name}.")
     wanted = type(default)
+    if wanted is tuple:
+        return _words(name, value)
     try:
         if isinstance(value, bool) or (wanted is int and isinstance(value, float)):
             raise ValueError
         return wanted(value)
     except (TypeError, ValueError):
         raise SettingError(name, f"wants {_A[wanted]}, not {value!r}") from None
+
+
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    """A list of words; from a variable, separated by commas."""
+    found = value.split(",") if isinstance(value, str) else value
+    if not isinstance(found, (list, tuple)) or not all(isinstance(word, str) for word in found):
+        raise SettingError(name, f"wants a list of words, not {value!r}")
+    return tuple(word.strip() for word in found if word.strip())
 
 
 _A = {int: "a whole number", float: "a number", str: "a word"}

@@ -19,7 +19,7 @@ from quire.errors import NotText, SettingError, TooLarge
 
 BOM = "\ufeff"
 FORMATS = ("markdown", "text")
-_MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx")
+_MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx", ".html", ".htm")  # web pages are read as markdown
 _ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")

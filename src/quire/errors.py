@@ -6,7 +6,10 @@ QuireError
 ├── SourceError        one source cannot be taken in; the rest of a batch goes on
 │   ├── NotText        it holds binary data
 │   ├── TooLarge       it is over a cap, which is named
-│   └── Unreadable     it is absent, forbidden, or not a regular file
+│   ├── Unreadable     it is absent, forbidden, or not a regular file
+│   ├── Refused        its URL is one that Quire does not ask for
+│   ├── NotFound       its server says that it is not there, or not for everyone
+│   └── TransientError the network or its server failed; it may work later
 ├── EmbeddingError     a model cannot be reached or used; searching by words goes on
 ├── LibraryError       a library cannot be opened, read or written; it was left as it was
 ├── NoResults          what was asked for is not there; the nearest things are named
@@ -63,6 +66,22 @@ class TooLarge(SourceError):
 
 class Unreadable(SourceError):
     """The source is absent, forbidden, or not a regular file."""
+
+
+class Refused(SourceError):
+    """The URL is one that Quire does not ask for: its scheme, host, address or port, or where it leads."""
+
+
+class NotFound(SourceError):
+    """The server says that there is no such page, or that it is not for everyone."""
+
+    def __init__(self, source: str, reason: str, status: int) -> None:
+        self.status = status
+        super().__init__(source, reason)
+
+
+class TransientError(SourceError):
+    """The network or a server failed; the same request may work later."""
 
 
 class EmbeddingError(QuireError):

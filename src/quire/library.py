@@ -8,6 +8,7 @@ with Library.open("docs.db", create=True) as library:
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -21,10 +22,19 @@ from quire.config import DEFAULT, Config
 from quire.document import Document
 from quire.embed.base import Embedder
 from quire.embedding import Embedded
-from quire.errors import EmbeddingError, NoResults, SettingError, Unreadable, nearest
+from quire.errors import (
+    EmbeddingError,
+    NoResults,
+    NotFound,
+    SettingError,
+    SourceError,
+    Unreadable,
+    nearest,
+)
 from quire.indexer import Report
 from quire.progress import Progress
 from quire.searcher import Found, Meaning
+from quire.sources import files, web
 from quire.sources.files import Skipped
 from quire.stores import open_store
 from quire.stores.base import Counts, Filters, Store
@@ -32,6 +42,7 @@ from quire.stores.rows import MAX_CHUNKS, DocumentRow, Model, SectionRow
 from quire.tokens import counter
 from quire.tree import Tree
 
+log = logging.getLogger("quire")
 DOCUMENTS = ("document", "external")  # the kinds that a search looks at
 PROMOTIONS = ("standard", "important", "critical")
 
@@ -106,7 +117,7 @@ class Library:
         elif not paths:
             raise SettingError("add", "Must provide path, url, or content")
         for source in () if content is not None else paths:
-            report.join(self._add_path(Path(source), collection, prune, progress))
+            report.join(self._add_source(os.fspath(source), collection, prune, progress))
         self._embed_new(report, progress)
         return report
 
@@ -122,6 +133,15 @@ class Library:
         report.count(prepared, self.store.write([prepared])[0])
         return report
 
+    def _add_source(
+        self, source: str, collection: str | None, prune: bool, progress: Progress | None
+    ) -> Report:
+        """A file or folder if there is one of this name, else a URL or a site."""
+        path = Path(source)
+        if web.is_url(source) or (web.is_site(source) and not path.exists() and not files.is_document(path)):
+            return indexer.index_web(self.store, source, collection, self.config, progress=progress)
+        return self._add_path(path, collection, prune, progress)
+
     def _add_path(self, path: Path, collection: str | None, prune: bool, progress: Progress | None) -> Report:
         if not path.exists():
             raise Unreadable(str(path), "no such file or folder")
@@ -132,12 +152,12 @@ class Library:
         )
 
     def refresh(self, *, prune: bool = False, progress: Progress | None = None) -> Report:
-        """Bring every folder that was added up to date."""
+        """Bring every folder, page and site that was added up to date."""
         report = Report()
-        for collection, root in sorted(
-            {(row.collection, row.root) for row in self.documents() if row.root is not None}
-        ):
-            if Path(root).is_dir():
+        for collection, root in self._roots():
+            if web.is_url(root):
+                report.join(self._refresh_web(root, collection, progress))
+            elif Path(root).is_dir():
                 added = indexer.index_folder(
                     self.store, Path(root), collection, self.config, prune=prune, progress=progress
                 )
@@ -148,9 +168,26 @@ class Library:
         self._embed_new(report, progress)
         return report
 
+    def _roots(self) -> list[tuple[str, str]]:
+        """Every collection with the folders, pages and sites that it was made from."""
+        return sorted({(row.collection, row.root) for row in self.documents() if row.root is not None})
+
+    def _refresh_web(self, root: str, collection: str, progress: Progress | None) -> Report:
+        try:
+            return indexer.index_web(
+                self.store, self._source(root, collection), collection, self.config, progress=progress
+            )
+        except SourceError as problem:
+            return Report(failed=[Skipped(problem.source, problem.reason)])
+
+    def _source(self, root: str, collection: str) -> str:
+        """What was added: the page itself, or the llms.txt of a site, whose pages have another URL."""
+        rows = self.store.documents(Filters(collection), root=root)
+        return root if [row.url for row in rows] == [root] else f"{root}{web.INDEX}"
+
     def check(self, collection: str | None = None) -> Changes:
-        """Documents whose files have changed or gone. Content with no file is passed over."""
-        changed, missing = [], []
+        """Documents whose files or pages have changed or gone. Content of its own is passed over."""
+        changed, missing = self._check_web(collection)
         for row in self.documents(collection):
             if row.file is None or not searcher.is_stale(row):
                 continue
@@ -159,6 +196,24 @@ class Library:
             elif indexer.checksum_of(row.file, self.config) != row.checksum:
                 changed.append(row)
         return Changes(tuple(changed), tuple(missing))
+
+    def _check_web(self, collection: str | None) -> tuple[list[DocumentRow], list[DocumentRow]]:
+        """Documents whose pages have changed, and those that are gone; one that fails is neither."""
+        changed, missing = list[DocumentRow](), list[DocumentRow]()
+        for name, root in self._roots():
+            if not web.is_url(root) or collection not in (None, name):
+                continue
+            rows = {row.url: row for row in self.store.documents(Filters(name), root=root)}
+            try:
+                looked = indexer.look_at_web(self.store, self._source(root, name), name, self.config)
+            except NotFound:
+                missing += rows.values()
+            except SourceError as problem:
+                log.warning("%s: %s", problem.source, problem.reason)
+            else:
+                changed += [rows[new.url] for new in looked.new if new.url in rows]
+                missing += [row for row in rows.values() if row.seq in looked.gone]
+        return changed, missing
 
     def remove(
         self, *addresses: str, collection: str | None = None, dry_run: bool = False

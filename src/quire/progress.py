@@ -12,8 +12,8 @@ class Progress(Protocol):
         """A piece of work begins, such as `indexing 12 files`: how much there is of it, in which unit."""
         ...
 
-    def advance(self, amount: int) -> None:
-        """So much more is done."""
+    def advance(self, amount: int, failed: int = 0) -> None:
+        """So much more is done, of which so much failed."""
         ...
 
 
@@ -23,5 +23,5 @@ class Silent:
     def begin(self, work: str, total: int, unit: str) -> None:
         """Say nothing."""
 
-    def advance(self, amount: int) -> None:
+    def advance(self, amount: int, failed: int = 0) -> None:
         """Say nothing."""

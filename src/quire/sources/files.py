@@ -17,11 +17,13 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from quire import html
 from quire.config import DEFAULT, DocumentSettings
-from quire.document import BOM, Document
+from quire.document import BOM, Document, encoding_of, text_of
 from quire.errors import TooLarge, Unreadable
 
-ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst")
+WEB_PAGES = (".html", ".htm")
+ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", *WEB_PAGES)
 IGNORE_FILES = (".gitignore", ".quireignore")  # of one folder, the second has the last word
 UNWANTED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 _MAX_IGNORE_BYTES = 1_000_000
@@ -41,15 +43,27 @@ def read(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> 
 
 
 def load(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> bytes:
-    """The bytes of a regular file within the cap."""
+    """The bytes of a regular file within the cap; of a web page, those of its markdown."""
     name = printable(path)
     try:
         _check(os.stat(path), name, settings)  # noqa: PTH116  a stat never blocks on a pipe
-        return Path(path).read_bytes()
+        source = Path(path).read_bytes()
+        return _markdown(source) if name.lower().endswith(WEB_PAGES) else source
     except OSError as problem:
         raise Unreadable(name, _why(problem)) from None
     except ValueError:  # a NUL in the name
         raise Unreadable(name, "is no file name") from None
+
+
+def _markdown(page: bytes) -> bytes:
+    if b"\0" in page[:8192] and encoding_of(page) == "utf-8":
+        return page  # binary, whatever its name says: it is refused as such
+    return html.to_markdown(text_of(page)).text.encode()
+
+
+def is_document(path: Path) -> bool:
+    """Whether a file's name is one of those that are read."""
+    return path.suffix.lower() in ENDINGS
 
 
 def printable(path: str | Path) -> str:

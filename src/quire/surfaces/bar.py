@@ -39,18 +39,21 @@ class _Bar:
         self.rich = rich
         self.task: Any = None
         self.unit = ""
+        self.failed = 0
 
     def begin(self, work: str, total: int, unit: str) -> None:
         """Begin a piece of work."""
-        self.unit = unit
+        self.unit, self.failed = unit, 0
         self.task = self.rich.add_task(work, total=total, done="") if total else None
 
-    def advance(self, amount: int) -> None:
+    def advance(self, amount: int, failed: int = 0) -> None:
         """Move on."""
+        self.failed += failed
         if self.task is not None:
             self.rich.advance(self.task, amount)
             task = self.rich.tasks[self.task]
-            self.rich.update(self.task, done=_done(task.completed, task.total, task.speed, self.unit))
+            done = _done(task.completed, task.total, task.speed, self.unit)
+            self.rich.update(self.task, done=f"{done}, {self.failed:,} failed" if self.failed else done)
 
 
 def _done(completed: float, total: float, speed: float | None, unit: str) -> str:

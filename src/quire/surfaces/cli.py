@@ -111,8 +111,10 @@ def chunk(
 
 @quire.command()
 @_library
-@click.argument("sources", nargs=-1, required=True, metavar="FILE|FOLDER...|-")
-@click.option("-c", "--collection", help="The name to file them under; by default the folder's.")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE|FOLDER|URL|SITE...|-")
+@click.option(
+    "-c", "--collection", help="The name to file them under; by default the folder's or site's."
+)
 @click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
 @_json
@@ -124,11 +126,15 @@ def add(
     prune: bool,
     as_json: bool,
 ) -> None:
-    """Index files and folders, or bring them up to date. What has not changed costs nothing.
+    """Index files, folders, web pages and sites, or bring them up to date.
+
+    What has not changed costs nothing. A site is read by its llms.txt.
 
     \b
     Examples:
       quire add ./docs
+      quire add https://example.com/guide
+      quire add example.com
       quire add README.md ./docs -c manual
       cat notes.md | quire add - --as notes.md
     """
@@ -393,11 +399,11 @@ def remove(
 
 @quire.command()
 @_library
-@click.option("--check", is_flag=True, help="Only list files that have changed or gone.")
+@click.option("--check", is_flag=True, help="Only list files and pages that have changed or gone.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
 @_json
 def refresh(library: str | None, check: bool, prune: bool, as_json: bool) -> None:
-    """Bring every folder that was added up to date.
+    """Bring every folder, page and site that was added up to date.
 
     \b
     Examples:

@@ -1,0 +1,456 @@
+"""A URL to its page: one safe GET.
+
+`Fetcher.get` takes a URL and gives its Page: the bytes that the server sent, decompressed, with what
+they are and how to read them. Whatever is not a page of text raises a SourceError. Always: a connection
+goes to an address that was checked for this very connection, and only if every address of the name is
+public or the name is allowed; redirects are held to the same; no more than `max_bytes` are kept; and
+nothing but what is written here is sent: no cookies, no Referer, nothing from the environment.
+
+A proxy, where one is named, looks names up by itself: here they are checked first as far as they are known.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from quire.config import WebSettings
+from quire.errors import NotFound, NotText, Refused, SettingError, TooLarge, TransientError
+from quire.sources.page import BINARY, DATA, Page, declared_charset, kind_of, likely_charset, media_of
+from quire.sources.urls import (
+    PORTS,
+    Again,
+    Guard,
+    Resolve,
+    Target,
+    absolute,
+    checked_network,
+    normalise,
+    resolve_name,
+    shown,
+    target_of,
+    why,
+)
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from anyio import Semaphore
+    from httpcore2 import AsyncConnectionPool, Proxy, Response
+
+ACCEPT = "text/markdown, text/html;q=0.8, text/plain;q=0.7, */*;q=0.1"
+MAX_WAIT = 60.0  # seconds; a server that wants to be left alone for longer is
+_REDIRECTS = (301, 302, 303, 307, 308)
+_PASSING = (408, 425, 429)  # of the 4xx; the others stay as they are
+_HEAD = 8192  # bytes that tell what a page is
+
+Sleep = Callable[[float], Awaitable[object]]
+
+
+@cache
+def _tls() -> SSLContext:
+    """Certificates are checked; reading those of the system takes 30 ms, so it is done once."""
+    from httpx2 import create_ssl_context
+
+    return create_ssl_context(trust_env=False)
+
+
+def _proxy(url: str) -> Proxy:
+    import httpcore2
+    import httpx2
+
+    try:
+        proxy = httpx2.Proxy(url)
+    except (httpx2.InvalidURL, ValueError):
+        proxy = None
+    if proxy is None or proxy.url.scheme not in PORTS:
+        raise SettingError("web.proxy", f"{shown(url)} is not an http or https URL")
+    return httpcore2.Proxy(str(proxy.url), proxy.raw_auth)
+
+
+@dataclass(slots=True)
+class _Job:
+    """One page to fetch, and the seconds that are left for it."""
+
+    asked: Target
+    accept: str
+    etag: str | None
+    last_modified: str | None
+    left: float
+
+    @property
+    def url(self) -> str:
+        return str(self.asked)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        named = {
+            "Accept": self.accept,
+            "If-None-Match": self.etag,
+            "If-Modified-Since": self.last_modified,
+        }
+        return {name: value for name, value in named.items() if value}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        from anyio import fail_after
+
+        began = time.monotonic()
+        try:
+            with fail_after(self.left):
+                yield
+        finally:
+            self.left -= time.monotonic() - began
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one request got; the content only with status 200."""
+
+    target: Target
+    status: int
+    fields: Mapping[str, str]
+    content: bytes
+
+
+async def _sleep(seconds: float) -> None:
+    from anyio import sleep
+
+    await sleep(seconds)
+
+
+class Fetcher:
+    """Fetches pages, a few at once from each host; used as `async with`, which ends its connections."""
+
+    def __init__(
+        self, settings: WebSettings, *, sleep: Sleep = _sleep, resolve: Resolve | None = None
+    ) -> None:
+        self._settings = settings
+        self._sleep = sleep
+        self._guard = Guard(settings.allow_hosts, resolve or resolve_name)
+        self._pool = self._connections()
+        self._slots: defaultdict[str, Semaphore] = defaultdict(self._slot)
+
+    def _connections(self) -> AsyncConnectionPool:
+        from httpcore2 import AsyncConnectionPool
+
+        proxy = _proxy(self._settings.proxy) if self._settings.proxy else None
+        return AsyncConnectionPool(
+            ssl_context=_tls(),
+            proxy=proxy,
+            max_connections=None,
+            max_keepalive_connections=20,
+            keepalive_expiry=5.0,
+            network_backend=None if proxy else checked_network(self._guard),
+        )
+
+    def _slot(self) -> Semaphore:
+        from anyio import Semaphore
+
+        return Semaphore(self._settings.per_host)
+
+    async def __aenter__(self) -> Fetcher:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.aclose()
+
+    async def get(
+        self, url: str, *, etag: str | None = None, last_modified: str | None = None, accept: str = ACCEPT
+    ) -> Page:
+        """The page at a URL; with an etag or a time, status 304 says that it is as it was.
+
+        Raises Refused, NotFound, NotText, TooLarge, or TransientError when every try failed.
+        """
+        job = _Job(target_of(url), accept, etag, last_modified, self._settings.deadline)
+        tries = 0
+        while True:
+            try:
+                return await self._follow(job)
+            except Again as failure:
+                wait = self._wait(job, failure, tries)
+            except TimeoutError:
+                limit = f"web.deadline = {self._settings.deadline:g} s"
+                raise TransientError(job.url, f"took longer than {limit}. Try again later") from None
+            await self._sleep(wait)
+            tries += 1
+
+    def _wait(self, job: _Job, failure: Again, tries: int) -> float:
+        """The seconds until the next try. Raises TransientError if there is none."""
+        if failure.after is not None and failure.after > MAX_WAIT:
+            raise TransientError(job.url, f"{failure.reason}. Try again in {failure.after:,.0f} s")
+        if tries >= min(self._settings.retries, failure.retries):
+            raise TransientError(job.url, f"{failure.reason}. Try again later")
+        return 2.0**tries if failure.after is None else failure.after
+
+    async def _follow(self, job: _Job) -> Page:
+        """The page at the end of the redirects."""
+        hops = [job.url]
+        target = job.asked
+        try:
+            while True:
+                self._guard.check(target)
+                answer = await self._ask(target, job)
+                if answer.status not in _REDIRECTS or "location" not in answer.fields:
+                    return _page(job, answer)
+                if len(hops) > self._settings.redirects:
+                    raise Refused(job.url, f"is redirected more than web.redirects = {len(hops) - 1} times")
+                hops.append(absolute(str(target), answer.fields["location"]))
+                target = target_of(hops[-1])
+        except Refused as problem:
+            way = f" (redirected: {' → '.join(map(shown, hops))})" if hops[1:] else ""
+            raise Refused(job.url, f"{problem.reason}{way}") from None
+
+    async def _ask(self, target: Target, job: _Job) -> _Answer:
+        from httpcore2 import URL
+
+        url = URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+        async with self._slots[target.host]:
+            with job.running(), _network():
+                await self._check_behind_proxy(target)
+                async with self._pool.stream(
+                    "GET", url, headers=self._headers(target, job), extensions=self._timeouts()
+                ) as reply:
+                    fields = _fields(reply.headers)
+                    content = await self._content(job, reply, fields)
+                    return _Answer(target, reply.status, fields, content)
+
+    async def _check_behind_proxy(self, target: Target) -> None:
+        if self._settings.proxy:
+            with suppress(Again):  # where only the proxy knows the names of the world
+                await self._guard.addresses(target.host, target.port)
+
+    def _headers(self, target: Target, job: _Job) -> list[tuple[bytes, bytes]]:
+        fields = {
+            "Host": target.authority,
+            "User-Agent": self._settings.user_agent,
+            "Accept-Encoding": "gzip, deflate",
+            **job.headers,
+        }
+        return [(name.encode(), value.encode("latin-1", "replace")) for name, value in fields.items()]
+
+    def _timeouts(self) -> dict[str, Any]:
+        """Silence for so long that all tries together fill the deadline."""
+        silence = self._settings.deadline / (self._settings.retries + 1)
+        return {"timeout": {"connect": silence, "read": silence, "write": silence}}
+
+    async def _content(self, job: _Job, reply: Response, fields: Mapping[str, str]) -> bytes:
+        if reply.status == 200:
+            self._check_fields(job, fields)
+            return await self._read(job, reply, _encoding(fields))
+        if 300 <= reply.status < 400:
+            await _drain(reply)
+        return b""
+
+    async def _read(self, job: _Job, reply: Response, encoding: str) -> bytes:
+        """The content of an answer, decompressed piece by piece up to the cap."""
+        content = bytearray()
+        unpacker = Unpacker(encoding)
+        async with aclosing(reply.aiter_stream()) as packed:
+            async for data in packed:
+                for piece in unpacker.feed(data):
+                    content += piece
+                    self._check_size(job, len(content))
+        if not unpacker.is_whole:
+            raise Again("cannot be fetched: it ended in the middle")
+        return bytes(content)
+
+    def _check_fields(self, job: _Job, fields: Mapping[str, str]) -> None:
+        """Raises for content that need not be read."""
+        self._check_size(job, int(fields.get("content-length", 0)))
+        media = media_of(fields)
+        if BINARY.match(media):
+            raise NotText(job.url, f"is {media}, not text")
+        if _encoding(fields) not in _ENCODINGS:
+            raise NotText(job.url, f"is compressed as {_encoding(fields)}, which was not asked for")
+
+    def _check_size(self, job: _Job, size: int) -> None:
+        cap = self._settings.max_bytes
+        if size > cap:
+            reason = f"is over web.max_bytes = {cap:,}. Raise [web] max_bytes in quire.toml"
+            raise TooLarge(job.url, reason)
+
+
+async def _drain(reply: Response) -> None:
+    """Read the little that follows a redirect or a 304, so that its connection serves the next request."""
+    size = 0
+    async with aclosing(reply.aiter_stream()) as pieces:
+        async for piece in pieces:
+            size += len(piece)
+            if size > _HEAD:
+                return
+
+
+@contextmanager
+def _network() -> Iterator[None]:
+    """What goes wrong on the network is worth another try."""
+    import httpcore2
+
+    try:
+        yield
+    except (
+        httpcore2.NetworkError,
+        httpcore2.TimeoutException,
+        httpcore2.ProtocolError,
+        httpcore2.ProxyError,
+        zlib.error,
+        OSError,
+    ) as problem:
+        raise Again(f"cannot be fetched: {why(problem)}") from None
+
+
+_ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
+_PIECE = 1 << 20  # bytes
+
+
+def _encoding(fields: Mapping[str, str]) -> str:
+    return fields.get("content-encoding", "").strip().lower()
+
+
+class Unpacker:
+    """Decompresses what comes in, 1 MiB at a time at most.
+
+    It takes gzip of several members and deflate without a header, and knows whether the end was there:
+    the decoders of httpx2 give half a page where half of it came, and the first member only.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._stream: zlib._Decompress | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing at the end."""
+        return self._stream is None or self._stream.eof
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What the next bytes hold. Raises zlib.error for what is not compressed so."""
+        if self._encoding in ("", "identity"):
+            yield data
+            return
+        while data:
+            if self._stream is None or self._stream.eof:
+                if self._stream and data[0] != 0x1F:  # after the end only another member counts
+                    return
+                self._stream = zlib.decompressobj(self._window(data[0]))
+            while piece := self._stream.decompress(data, _PIECE):
+                yield piece
+                data = self._stream.unconsumed_tail
+            data = self._stream.unused_data
+
+    def _window(self, first: int) -> int:
+        """The format as zlib counts them: the first byte tells whether deflate has its header."""
+        if self._encoding != "deflate":
+            return zlib.MAX_WBITS + 16
+        return zlib.MAX_WBITS if first & 0x0F == zlib.DEFLATED else -zlib.MAX_WBITS
+
+
+def _fields(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by name in lower case; those that come twice are joined."""
+    fields: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        fields[name] = f"{fields[name]}, {value}" if name in fields else value
+    return fields
+
+
+def _page(job: _Job, answer: _Answer) -> Page:
+    if answer.status == 200:
+        return _whole(job, answer)
+    if answer.status == 304 and (job.etag or job.last_modified):
+        return _unchanged(job, answer)
+    raise _failure(job, answer)
+
+
+def _whole(job: _Job, answer: _Answer) -> Page:
+    media, declared = media_of(answer.fields), declared_charset(answer.content, answer.fields)
+    head = answer.content[:_HEAD].decode(declared or "latin-1", "replace")
+    kind = kind_of(head, media, answer.target.path)
+    if "\0" in head:
+        raise NotText(job.url, "holds NUL bytes, so it is not text")
+    if kind != "html" and DATA.fullmatch(media):
+        raise NotText(job.url, f"is {media}, not a page to read")
+    charset, guessed = (declared, False) if declared else likely_charset(answer.content, kind)
+    return Page(
+        url=job.url,
+        final_url=str(answer.target),
+        status=200,
+        content=answer.content,
+        kind=kind,
+        charset=charset,
+        guessed=guessed,
+        etag=answer.fields.get("etag"),
+        last_modified=answer.fields.get("last-modified"),
+        links=_links(answer),
+    )
+
+
+def _unchanged(job: _Job, answer: _Answer) -> Page:
+    return Page(
+        url=job.url,
+        final_url=str(answer.target),
+        status=304,
+        content=b"",
+        kind="text",
+        charset="utf-8",
+        guessed=False,
+        etag=answer.fields.get("etag", job.etag),
+        last_modified=answer.fields.get("last-modified", job.last_modified),
+        links=(),
+    )
+
+
+def _failure(job: _Job, answer: _Answer) -> Exception:
+    """What to raise for a status that brings no page."""
+    status = answer.status
+    phrase = f"the server answered {status} {_phrase(status)}".rstrip()
+    if status in _PASSING or status >= 500:
+        return Again(phrase, after=_retry_after(answer.fields.get("retry-after", "")))
+    if status in (401, 403, 407):
+        return NotFound(job.url, f"{phrase}. If you may read it, save it and add the file", status)
+    if 400 <= status < 500:
+        return NotFound(job.url, f"{phrase}. Check the URL", status)
+    return TransientError(job.url, f"{phrase}, which is not a page. Try again later")
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def _retry_after(value: str) -> float | None:
+    """The seconds that a server asks for, as a number or as a date."""
+    from email.utils import parsedate_to_datetime
+
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+_PARAMETER = r"\s*+;\s*+([^\s=;,]++)\s*+(?:=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]*+)))?"
+_LINK = re.compile(rf"<([^<>]*+)>((?:{_PARAMETER})*+)")
+
+
+def _links(answer: _Answer) -> tuple[str, ...]:
+    """Where Link headers say that the page is to be had as markdown."""
+    found = []
+    for link in _LINK.finditer(answer.fields.get("link", "")):
+        said = {name.lower(): (a or b).lower() for name, a, b in re.findall(_PARAMETER, link[2])}
+        media = said.get("type", "").partition(";")[0].strip()
+        if "alternate" in said.get("rel", "").split() and media == "text/markdown":
+            with suppress(Refused):
+                found.append(normalise(absolute(str(answer.target), link[1])))
+    return tuple(found)

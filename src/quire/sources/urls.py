@@ -1,0 +1,248 @@
+"""URLs and addresses: which may be asked, and where they are.
+
+Always: what is checked is what is asked; a connection goes to an address that was checked for this very
+connection, and only if every address of the name is public or the name is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from math import inf
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from quire.errors import Refused, SettingError
+
+if TYPE_CHECKING:
+    from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream
+
+PORTS = {"http": 80, "https": 443}
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # a name and a port to its addresses, else OSError
+
+
+def normalise(url: str) -> str:
+    """A URL in its one spelling, without a fragment; https where it has no scheme. Raises Refused."""
+    return str(target_of(url))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL taken apart, once: what is checked is what is asked."""
+
+    scheme: str
+    host: str  # ASCII in lower case; an IPv6 address stands without brackets
+    port: int
+    path: str  # with the query
+
+    @property
+    def authority(self) -> str:
+        """The host, and the port where it is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:[/?#]|\Z))", re.IGNORECASE)  # but localhost:8000 has none
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
+_CREDENTIALS = re.compile(r"\A((?:[a-z][a-z0-9+.-]*:)?//)?[^/?#]*@", re.IGNORECASE)
+
+
+def target_of(url: str) -> Target:
+    """A URL taken apart. Raises Refused for one that Quire does not ask for."""
+    from httpx2 import URL, InvalidURL
+
+    text = url.strip()
+    if not _SCHEME.match(text):
+        text = f"https://{text.removeprefix('//')}"
+    try:
+        parsed = URL(text)
+        if parsed.scheme not in PORTS:
+            raise Refused(shown(url), "is not an http or https URL")
+        if parsed.userinfo:
+            raise Refused(shown(url), "holds a user name or password. Give the URL without it")
+        port = PORTS[parsed.scheme] if parsed.port is None else parsed.port
+        if not 1 <= port <= 65_535:
+            raise ValueError(f"there is no port {port}")
+        return Target(parsed.scheme, _host(parsed.raw_host.decode()), port, parsed.raw_path.decode())
+    except (InvalidURL, ValueError) as problem:
+        raise Refused(shown(url), f"is not a URL: {problem}") from None
+
+
+def _host(host: str) -> str:
+    """A host in its one spelling. Raises ValueError for what is none, and for 127.1, 0x7f.1 and the like."""
+    if ":" in host and "%" not in host:
+        return IPv6Address(host).compressed
+    name = host.lower().removesuffix(".")
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{host!r} is no host")
+    # A resolver takes every name that ends in a number for an address.
+    return str(IPv4Address(name)) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
+
+
+def shown(url: str) -> str:
+    """A URL that was refused, fit for a message: short, printable and without a password."""
+    hidden = _CREDENTIALS.sub(r"\1…@", url.strip())
+    short = hidden if len(hidden) <= 200 else f"{hidden[:200]}…"
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
+
+
+# Addresses
+
+# All of IPv6 that is given out to hosts: mapped and NAT64 addresses, local ones and multicast lie outside.
+_UNICAST = ip_network("2000::/3")
+_NOT_PUBLIC = tuple(
+    ip_network(network)
+    for network in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # carrier-grade NAT
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # Azure's own services
+        "169.254.0.0/16",  # link-local, with the metadata of most clouds
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments, with the metadata of Oracle's cloud
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarking
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+        "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4
+        "3fff::/20",  # documentation
+    )
+)
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one that anybody can reach."""
+    ip = ip_address(address)
+    if ip.version == 6 and ip not in _UNICAST:
+        return False
+    return not any(ip in network for network in _NOT_PUBLIC)
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address and not a name."""
+    return ":" in host or host.rpartition(".")[2].isdecimal()
+
+
+class Guard:
+    """Which hosts may be asked, on which ports, and at which addresses."""
+
+    def __init__(self, allow_hosts: Iterable[str], resolve: Resolve) -> None:
+        self.allowed = frozenset(map(_allowed, allow_hosts))
+        self.resolve = resolve
+
+    def check(self, target: Target) -> None:
+        """Raises Refused for a port that is not open and for an address that is not public."""
+        if self._allows(target.host, target.port):
+            return
+        if target.port not in PORTS.values():
+            raise Refused(str(target), f"wants port {target.port}, not 80 or 443. {_how(target.authority)}")
+        if is_address(target.host) and not is_public(target.host):
+            raise Refused(str(target), f"is not at a public address. {_how(target.host)}")
+
+    async def addresses(self, host: str, port: int) -> Sequence[str]:
+        """Where a host is. Raises Refused if any of its addresses is not public."""
+        found = [host] if is_address(host) else await self._look_up(host, port)
+        if not self._allows(host, port):
+            for address in found:
+                if not is_public(address):
+                    raise Refused(host, f"is at {address}, which is not a public address. {_how(host)}")
+        return found
+
+    async def _look_up(self, host: str, port: int) -> Sequence[str]:
+        try:
+            found = await self.resolve(host, port)
+        except OSError as problem:
+            raise Again(f"the name {host} cannot be looked up: {why(problem)}", retries=1) from None
+        if not found:
+            raise Again(f"the name {host} has no address", retries=1)
+        return found
+
+    def _allows(self, host: str, port: int) -> bool:
+        return (host, None) in self.allowed or (host, port) in self.allowed
+
+
+def _allowed(entry: str) -> tuple[str, int | None]:
+    """A host of `allow_hosts`, and its port if it names one."""
+    from httpx2 import URL, InvalidURL
+
+    host, _, port = entry.strip().rpartition(":")
+    if not port.isdecimal() or (":" in host and not host.endswith("]")):  # ::1 ends in no port
+        host, port = entry.strip(), ""
+    try:
+        return _host(URL(scheme="http", host=host).raw_host.decode()), int(port) if port else None
+    except (InvalidURL, ValueError):
+        raise SettingError("web.allow_hosts", f"{entry!r} is neither a host nor host:port") from None
+
+
+def _how(host: str) -> str:
+    return f'If you trust it, add "{host}" to allow_hosts under [web] in quire.toml'
+
+
+async def resolve_name(host: str, port: int) -> Sequence[str]:
+    """The addresses of a name, as the system knows them."""
+    import socket
+
+    from anyio import getaddrinfo
+
+    found = await getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def checked_network(guard: Guard) -> AsyncNetworkBackend:
+    """A network that reaches a host only at its checked addresses; TLS still gets the name."""
+    from httpcore2 import AnyIOBackend, ConnectError, ConnectTimeout
+
+    class Checked(AnyIOBackend):
+        async def connect_tcp(
+            self,
+            host: str,
+            port: int,
+            timeout: float | None = None,
+            local_address: str | None = None,
+            socket_options: Iterable[Any] | None = None,
+        ) -> AsyncNetworkStream:
+            *others, last = await guard.addresses(host, port)
+            share = timeout and timeout / (len(others) + 1)
+            for address in others:
+                with suppress(ConnectError, ConnectTimeout):
+                    return await super().connect_tcp(address, port, share, local_address, socket_options)
+            return await super().connect_tcp(last, port, share, local_address, socket_options)
+
+    return Checked()
+
+
+class Again(Exception):
+    """A try failed in a way in which the next one may not."""
+
+    def __init__(self, reason: str, *, after: float | None = None, retries: float = inf) -> None:
+        self.reason = reason
+        self.after = after  # seconds that the server asks for
+        self.retries = retries  # more would not help
+        super().__init__(reason)
+
+
+def why(problem: Exception) -> str:
+    """What a problem says of itself, or what it is called."""
+    return str(problem) or type(problem).__name__
+
+
+def absolute(base: str, link: str) -> str:
+    """A link of a header, whose letters came as Latin-1 but are mostly UTF-8."""
+    try:
+        return urljoin(base, link.encode("latin-1").decode("utf-8", "replace").strip())
+    except ValueError:  # a bracket that does not close
+        raise Refused(base, f"leads to {shown(link)}, which is not a URL") from None
