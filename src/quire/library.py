@@ -16,9 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from quire import copying, embedding, indexer, searcher, sentences
 from quire import embed as models
-from quire import embedding, indexer, searcher, sentences
 from quire.config import DEFAULT, Config
+from quire.copying import Copied
 from quire.document import Document
 from quire.embed.base import Embedder
 from quire.embedding import Embedded
@@ -242,6 +243,14 @@ class Library:
             raise SettingError("promotion", f"{document.address} is external, and those have none")
         self.store.promote(document.seq, level)
         return self._document(address)[0]
+
+    def copy(self, to: str | os.PathLike[str], *, progress: Progress | None = None) -> Copied:
+        """Copy everything to another library, made if need be; what is there already is not copied again.
+
+        Raises LibraryError if what arrived is not what was sent.
+        """
+        with Library.open(to, create=True, config=self.config) as target, self.store.reading():
+            return copying.copy(self.store, target.store, target.url, progress)
 
     # --------------------------------------------------------------------------------- embedding
 

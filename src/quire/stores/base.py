@@ -135,6 +135,10 @@ class Store(Protocol):
         """How near chunks are to a vector; those without one are left out."""
         ...
 
+    def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of chunks; those without one are left out."""
+        ...
+
     def models(self) -> list[Model]:
         """The models that made vectors, the active one first."""
         ...

@@ -155,6 +155,9 @@ class Prepared:
     tags: tuple[str, ...] = ()
     etag: str | None = None  # what a server said of a page
     last_modified: str | None = None
+    promotion: str = ""  # "" leaves it as it is, or standard
+    created_at: int = 0  # milliseconds; 0 is now
+    updated_at: int = 0
 
 
 def row_id(kind: str, address: str) -> str:

@@ -39,7 +39,7 @@ from quire.stores.rows import (
     row_id,
     words_of,
 )
-from quire.stores.vectors import VectorIndex
+from quire.stores.vectors import VectorIndex, unpacked
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -246,21 +246,30 @@ class SqliteStore:
         now = time.time_ns() // 1_000_000
         values = (new.url, new.root, new.format, new.title, new.source, new.checksum, new.size, new.mtime_ns)
         values += (new.made_by, len(new.chunks))  # type: ignore[assignment]
+        updated = new.updated_at or now
         if old:
             row = old[0]
             self._drop_parts(row)
             self.vectors.rebind(row, new.digests, self.generation() + 1)
             self.db.execute(
                 "UPDATE documents SET url = ?, root = ?, format = ?, title = ?, source = ?, checksum = ?,"
-                " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, updated_at = ? WHERE seq = ?",
-                (*values, max(now, old[1] + 1), row),
+                " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, updated_at = ?,"
+                " promotion = coalesce(nullif(?, ''), promotion) WHERE seq = ?",
+                (*values, max(updated, old[1] + 1), new.promotion, row),
             )
         else:
             cursor = self.db.execute(
                 "INSERT INTO documents (id, collection, kind, path, url, root, format, title, source,"
-                " checksum, size, mtime_ns, made_by, chunk_count, created_at, updated_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (row_id(new.kind, f"{new.collection}:{new.path}"), *identity, *values, now, now),
+                " checksum, size, mtime_ns, made_by, chunk_count, created_at, updated_at, promotion)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    row_id(new.kind, f"{new.collection}:{new.path}"),
+                    *identity,
+                    *values,
+                    new.created_at or now,
+                    updated,
+                    new.promotion or "standard",
+                ),
             )
             row = cursor.lastrowid or 0
         self._add_parts(row, new)
@@ -577,6 +586,11 @@ class SqliteStore:
         slots = {slot: chunk for chunk, slot in self._in(held, chunks)}
         scores = self.vectors.cosines(model, vector, list(slots))
         return dict(zip(slots.values(), scores.tolist(), strict=True))
+
+    def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of chunks; those without one are left out."""
+        held = f"SELECT chunk, vector FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
+        return {chunk: unpacked(vector, model.dimension) for chunk, vector in self._in(held, chunks)}
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""

@@ -287,6 +287,14 @@ def _width(dimension: int) -> int:
     return (dimension + 63) // 64 * 8
 
 
+def unpacked(blob: bytes, dimension: int) -> Vectors:
+    """A stored vector as it was, but for the rounding; storing it again gives the same bytes."""
+    import numpy as np
+
+    scale = np.frombuffer(blob, np.float32, 1)
+    return scale * np.frombuffer(blob, np.int8, dimension, 4).astype(np.float32)
+
+
 def _signature(blob: bytes, dimension: int) -> bytes:
     import numpy as np
 

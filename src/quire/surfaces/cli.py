@@ -112,9 +112,7 @@ def chunk(
 @quire.command()
 @_library
 @click.argument("sources", nargs=-1, required=True, metavar="FILE|FOLDER|URL|SITE...|-")
-@click.option(
-    "-c", "--collection", help="The name to file them under; by default the folder's or site's."
-)
+@click.option("-c", "--collection", help="The name to file them under; by default the folder's or site's.")
 @click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
 @_json
@@ -212,6 +210,37 @@ def search(
         for note in found.notes:
             _note(note)
     sys.exit(render.DONE if found.results else render.NOTHING)
+
+
+@quire.command()
+@_library
+@click.option("--to", required=True, metavar="FILE|URL", help="The library to copy to; made if need be.")
+@_json
+def copy(library: str | None, to: str, as_json: bool) -> None:
+    """Copy a library to another place, such as a team's PostgreSQL database, or back.
+
+    An interrupted copy goes on where it stopped. What arrived is compared with what was sent.
+
+    \b
+    Examples:
+      quire copy --to postgresql://quire@db.example.com/quire
+      quire copy -L postgresql://quire@db.example.com/quire --to ./backup.db
+      quire copy --to ./backup.db --json
+    """
+    from dataclasses import asdict
+
+    from quire.surfaces import render
+
+    with _opened(library) as opened, _bar() as bar:
+        try:
+            done = opened.copy(to, progress=bar)
+        except KeyboardInterrupt:
+            _complain("Stopped. What was copied is complete; type the same command to go on.")
+            sys.exit(130)
+    if as_json:
+        _print_json(asdict(done))
+    else:
+        click.echo(render.copied_line(done))
 
 
 @quire.command()

@@ -21,6 +21,7 @@ from quire.errors import (
 from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
+    from quire.copying import Copied
     from quire.embedding import Embedded
     from quire.indexer import Report
     from quire.library import Changes
@@ -185,6 +186,14 @@ def report_code(report: Report) -> int:
     if not report.failed:
         return DONE
     return PARTLY if report.added or report.updated or report.unchanged else FAILED
+
+
+def copied_line(done: Copied) -> str:
+    """What a copy did, in a sentence."""
+    parts = [f"{counted(done.documents, 'document')} copied"]
+    parts += [f"{done.unchanged:,} there already"] if done.unchanged else []
+    parts += [f"{counted(done.vectors, 'vector')}"] if done.vectors else []
+    return f"{', '.join(parts)}: {done.seconds:.1f} s"
 
 
 def embedded_line(done: Embedded) -> str:

@@ -1,0 +1,156 @@
+"""One store to another, of the same database or the other.
+
+Always: a document arrives whole or not at all, with its id, times, tags and vectors; what is there
+already is passed over, so that an interrupted copy goes on; what arrived is compared with what was sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass
+
+from quire.document import text_of
+from quire.errors import LibraryError
+from quire.progress import Progress, Silent
+from quire.stores.base import Filters, Store
+from quire.stores.rows import (
+    MAX_CHUNKS,
+    DocumentRow,
+    Model,
+    Prepared,
+    Unembedded,
+    digest_of,
+    embedded,
+    words_of,
+)
+
+_BATCH_BYTES = 4_000_000  # of text in one transaction
+_BATCH_VECTORS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy did."""
+
+    documents: int
+    unchanged: int
+    vectors: int
+    seconds: float
+
+
+def copy(source: Store, target: Store, name: str, progress: Progress | None = None) -> Copied:
+    """Copy what a target does not have. Raises LibraryError if it then has not all of it."""
+    started, progress = time.monotonic(), progress or Silent()
+    there = {row.id: _facts(row) for row in target.documents(Filters())}
+    rows = source.documents(Filters())
+    missing = [row for row in rows if there.get(row.id) != _facts(row)]
+    progress.begin(f"copying {len(missing):,} documents", sum(row.size for row in missing), "bytes")
+    for batch in _batches(missing):
+        target.write([_prepared(source, row) for row in batch])
+        progress.advance(sum(row.size for row in batch))
+    vectors = _copy_vectors(source, target, rows, progress)
+    _compare(rows, target, name)
+    return Copied(len(missing), len(rows) - len(missing), vectors, time.monotonic() - started)
+
+
+def _facts(row: DocumentRow) -> tuple[object, ...]:
+    """What is the same in both libraries once a document has been copied."""
+    return row.checksum, row.made_by, row.title, row.promotion
+
+
+def _batches(rows: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
+    batch, size = list[DocumentRow](), 0
+    for row in rows:
+        batch.append(row)
+        size += row.size
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _prepared(source: Store, row: DocumentRow) -> Prepared:
+    """A stored document as it was when it was written."""
+    content, sections = source.source(row.seq), source.sections(row.seq)
+    text = text_of(content)
+    first = row.seq * MAX_CHUNKS
+    chunks = sorted(source.chunks(range(first, first + row.chunk_count)).values(), key=lambda c: c.id)
+    trails = {section.position: section.titles for section in sections}
+    etag, last_modified = source.fetched([row.seq]).get(row.seq, (None, None))
+    return Prepared(
+        collection=row.collection,
+        kind=row.kind,
+        path=row.path,
+        url=row.url,
+        root=row.root,
+        format=row.format,
+        title=row.title,
+        source=content,
+        checksum=row.checksum,
+        size=row.size,
+        mtime_ns=row.mtime_ns,
+        made_by=row.made_by,
+        sections=tuple(astuple(section)[1:] for section in sections),
+        chunks=tuple(astuple(chunk)[2:] for chunk in chunks),
+        words=tuple(words_of(trails[c.section], text[c.start : c.end]) for c in chunks),
+        digests=tuple(
+            digest_of(embedded(trails[c.section], c.context, text[c.start : c.end])) for c in chunks
+        ),
+        tags=source.tags([row.seq]).get(row.seq, ()),
+        etag=etag,
+        last_modified=last_modified,
+        promotion=row.promotion,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _copy_vectors(source: Store, target: Store, rows: list[DocumentRow], progress: Progress) -> int:
+    """Copy the vectors of the active model that the target has not; how many."""
+    ours = next((model for model in source.models() if model.active), None)
+    if ours is None:
+        return 0
+    model = target.model(ours.name, ours.dimension)
+    there = {row.id: row.seq for row in target.documents(Filters())}
+    here = {there[row.id]: row.seq for row in rows}
+    progress.begin("copying vectors", target.count_unembedded(model), "chunks")
+    copied, after = 0, -1
+    while some := target.unembedded(model, _BATCH_VECTORS, after):
+        copied += _copy_some(source, target, ours, model, {c.chunk: c for c in some}, here)
+        after = some[-1].chunk
+        progress.advance(len(some))
+    if not model.active and not target.count_unembedded(model):
+        target.activate(model)
+    return copied
+
+
+def _copy_some(
+    source: Store, target: Store, ours: Model, model: Model, some: dict[int, Unembedded], here: dict[int, int]
+) -> int:
+    import numpy as np
+
+    place = {
+        here[chunk // MAX_CHUNKS] * MAX_CHUNKS + chunk % MAX_CHUNKS: chunk
+        for chunk in some
+        if chunk // MAX_CHUNKS in here
+    }
+    found = source.vectors_of(ours, place)
+    if found:
+        chunks = [some[place[chunk]] for chunk in found]
+        target.write_vectors(model, chunks, np.stack(list(found.values())))
+    return len(found)
+
+
+def _compare(rows: list[DocumentRow], target: Store, name: str) -> None:
+    """Compare counts and the checksums of the bytes themselves."""
+    there = {row.id: row for row in target.documents(Filters())}
+    for row in rows:
+        found = there.get(row.id)
+        same = found and (_facts(found), found.chunk_count) == (_facts(row), row.chunk_count)
+        if not found or not same or hashlib.sha256(target.source(found.seq)).hexdigest() != row.checksum:
+            raise LibraryError(
+                name, f"{row.address} is not what was sent. Copy again: quire copy --to {name}"
+            )
