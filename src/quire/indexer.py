@@ -15,16 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire import chunkers
 from quire.config import Config
 from quire.document import Document
 from quire.errors import QuireError, SourceError
 from quire.progress import Progress, Silent
-from quire.sources import files, web
+from quire.sources import files, names
 from quire.sources.files import Found, Skipped
-from quire.sources.urls import normalise, target_of
 from quire.stores.base import Filters, Store
 from quire.stores.rows import (
     DocumentRow,
@@ -37,6 +36,9 @@ from quire.stores.rows import (
 )
 from quire.tokens import counter
 from quire.tree import Tree
+
+if TYPE_CHECKING:
+    from quire.sources import web
 
 log = logging.getLogger("quire")
 _BATCH_BYTES = 4_000_000  # of text in one transaction
@@ -206,7 +208,10 @@ def look_at_web(
     progress: Progress | None = None,
 ) -> Looked:
     """Read a page or a site, and compare. Raises SourceError where there is nothing to read."""
-    whole = web.is_site(source)
+    from quire.sources import web  # with what reads HTML: a search need not wait for it
+    from quire.sources.urls import normalise, target_of
+
+    whole = names.is_site(source)
     root = web.home(source) if whole else normalise(source)
     name = collection or target_of(root).host
     known = {row.url: row for row in store.documents(Filters(name, (kind,)), root=root)}
@@ -226,6 +231,7 @@ def _visit(
 ) -> web.Visit:
     import anyio
 
+    from quire.sources import web
     from quire.sources.fetch import Fetcher
 
     async def read() -> web.Visit:
@@ -274,7 +280,7 @@ class _Pages:
 
     def _path(self, url: str) -> str:
         """The page's path, with a number where two pages would have the same."""
-        path = first = web.path_of(url, self.root)
+        path = first = names.path_of(url, self.root)
         number = 1
         while path in self.paths:
             number += 1

@@ -35,7 +35,7 @@ from quire.errors import (
 from quire.indexer import Report
 from quire.progress import Progress
 from quire.searcher import Found, Meaning
-from quire.sources import files, web
+from quire.sources import files, names
 from quire.sources.files import Skipped
 from quire.stores import open_store
 from quire.stores.base import Counts, Filters, Store
@@ -139,7 +139,9 @@ class Library:
     ) -> Report:
         """A file or folder if there is one of this name, else a URL or a site."""
         path = Path(source)
-        if web.is_url(source) or (web.is_site(source) and not path.exists() and not files.is_document(path)):
+        if names.is_url(source) or (
+            names.is_site(source) and not path.exists() and not files.is_document(path)
+        ):
             return indexer.index_web(self.store, source, collection, self.config, progress=progress)
         return self._add_path(path, collection, prune, progress)
 
@@ -156,7 +158,7 @@ class Library:
         """Bring every folder, page and site that was added up to date."""
         report = Report()
         for collection, root in self._roots():
-            if web.is_url(root):
+            if names.is_url(root):
                 report.join(self._refresh_web(root, collection, progress))
             elif Path(root).is_dir():
                 added = indexer.index_folder(
@@ -184,7 +186,7 @@ class Library:
     def _source(self, root: str, collection: str) -> str:
         """What was added: the page itself, or the llms.txt of a site, whose pages have another URL."""
         rows = self.store.documents(Filters(collection), root=root)
-        return root if [row.url for row in rows] == [root] else f"{root}{web.INDEX}"
+        return root if [row.url for row in rows] == [root] else f"{root}{names.INDEX}"
 
     def check(self, collection: str | None = None) -> Changes:
         """Documents whose files or pages have changed or gone. Content of its own is passed over."""
@@ -202,7 +204,7 @@ class Library:
         """Documents whose pages have changed, and those that are gone; one that fails is neither."""
         changed, missing = list[DocumentRow](), list[DocumentRow]()
         for name, root in self._roots():
-            if not web.is_url(root) or collection not in (None, name):
+            if not names.is_url(root) or collection not in (None, name):
                 continue
             rows = {row.url: row for row in self.store.documents(Filters(name), root=root)}
             try:

@@ -17,7 +17,6 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from quire import html
 from quire.config import DEFAULT, DocumentSettings
 from quire.document import BOM, Document, encoding_of, text_of
 from quire.errors import TooLarge, Unreadable
@@ -58,6 +57,8 @@ def load(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> 
 def _markdown(page: bytes) -> bytes:
     if b"\0" in page[:8192] and encoding_of(page) == "utf-8":
         return page  # binary, whatever its name says: it is refused as such
+    from quire import html
+
     return html.to_markdown(text_of(page)).text.encode()
 
 

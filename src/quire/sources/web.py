@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from quire import html
 from quire.config import Config
@@ -21,20 +21,19 @@ from quire.errors import NotFound, QuireError, Refused, SourceError, TransientEr
 from quire.progress import Progress, Silent
 from quire.sources import llmstxt
 from quire.sources.files import Skipped
+from quire.sources.names import FULL, INDEX
 from quire.sources.page import Page
 from quire.sources.urls import is_address, normalise, target_of
 
 if TYPE_CHECKING:
     from quire.sources.fetch import Fetcher
 
-INDEX, FULL = "llms.txt", "llms-full.txt"
 T = TypeVar("T")
 _LITTLE = 2000  # characters: a page with more says more than that there is none
 _GUESSES = 3  # markdown twins that may be missing before no more are looked for
 _GONE = re.compile(
     r"\W*(?:(?:error )?404\b.*|(?:page|document|file) (?:was )?not found\W*.*|not found\W*)", re.I
 )
-_NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]+", re.I)
 
 Seen = Mapping[str, tuple[str | None, str | None]]  # a URL to the etag and time of what is known of it
 
@@ -65,31 +64,9 @@ class Visit:
 Take = Callable[[WebPage], None]  # called in a worker thread
 
 
-def is_url(source: str) -> bool:
-    """Whether a source is a URL with its scheme."""
-    return re.match(r"[a-z][a-z0-9+.-]*://", source, re.I) is not None
-
-
-def is_site(source: str) -> bool:
-    """Whether a source names a whole site: `example.com`, or the URL of an llms.txt."""
-    path = urlsplit(source if is_url(source) else f"https://{source}").path
-    if path.rpartition("/")[2] in (INDEX, FULL):
-        return True
-    return not is_url(source) and path in ("", "/") and _NAME.fullmatch(source.rstrip("/")) is not None
-
-
 def home(source: str) -> str:
     """The URL that a site's llms.txt stands right under."""
     return normalise(urljoin(normalise(source), "."))
-
-
-def path_of(url: str, site: str) -> str:
-    """A page's path in the collection of its site; pages of other hosts begin with theirs."""
-    there, here = urlsplit(url), urlsplit(site)
-    path = unquote(there.path).strip("/") or "index"
-    path += f"?{unquote(there.query)}" if there.query else ""
-    path += f"/{unquote(there.fragment)}" if there.fragment else ""
-    return path if there.netloc == here.netloc else f"{there.netloc}/{path}"
 
 
 @cache
