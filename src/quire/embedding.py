@@ -34,18 +34,17 @@ class Embedded:
     reused: int  # chunks whose text had one already
     failed: dict[int, str]  # documents, and why
     seconds: float
+    searched_with: str  # the model that searches use now
 
 
 def embed(store: Store, embedder: Embedder, progress: Progress | None = None) -> Embedded:
-    """Embed every chunk that has no vector of a model, and search with it once that is done.
+    """Embed every chunk that has no vector of a model, and search with it once it has them all.
 
     Raises EmbeddingError where the model cannot be used; what was embedded before is kept.
     """
     started, progress = time.monotonic(), progress or Silent()
     model = store.model(embedder.name, embedder.dimension)
     missing = store.count_unembedded(model)
-    if not missing and model.active:
-        return Embedded(model.name, 0, 0, {}, 0.0)
     log.info("embedding %d chunks with %s", missing, model.name)
     progress.begin(f"embedding with {model.name}", missing, "chunks")
     run, after = _Run(store, embedder, model), -1
@@ -53,12 +52,14 @@ def embed(store: Store, embedder: Embedder, progress: Progress | None = None) ->
         run.batch(chunks)
         after = chunks[-1].chunk
         progress.advance(len(chunks))
-    store.note_failures(run.failed)
-    if not model.active:
+    if run.failed != store.embedding_failures():
+        store.note_failures(run.failed)
+    if not model.active and not run.failed:
         store.activate(model)
+    active = next(known.name for known in store.models() if known.active)
     seconds = time.monotonic() - started
     log.info("embedded %d chunks in %.0f ms", run.embedded, seconds * 1000)
-    return Embedded(model.name, run.embedded, run.reused, run.failed, seconds)
+    return Embedded(model.name, run.embedded, run.reused, run.failed, seconds, active)
 
 
 class _Run:

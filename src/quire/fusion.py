@@ -22,7 +22,7 @@ def fuse(words: Sequence[Hit], near: Sequence[Hit], cosines: Mapping[int, float]
     Each scores its share of the best score by words, and `weight` times its cosine, of which `cosines`
     knows those that are not in `near`.
     """
-    best = max((hit.score for hit in words), default=1.0)
+    best = max((hit.score for hit in words), default=0.0) or 1.0
     by_words = {hit.chunk: hit for hit in words}
     by_meaning = {hit.chunk: hit for hit in near}
     fused = []

@@ -88,7 +88,10 @@ class Library:
         return cls(open_store(os.fspath(url), create=create), os.fspath(url), config)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database and the model."""
+        for embedder in self._embedders.values():
+            if embedder:
+                embedder.close()
         self.store.close()
 
     def __enter__(self) -> Library:
@@ -280,6 +283,7 @@ class Library:
             self._check_model()
             if self._model_name() == models.NONE or not self.store.counts().chunks:
                 return
+            self._check_dimension()
             done = self.embed(progress=progress)
         except (EmbeddingError, SettingError) as problem:
             report.failed.append(Skipped("embedding", str(problem)))
@@ -304,10 +308,22 @@ class Library:
     def _check_model(self) -> None:
         """Refuse to mix the vectors of two models."""
         active, wanted = self._active(), self.config.embed.model
-        if active and wanted not in ("", models.NONE, active.name):
+        set_to = self._embedder(wanted) if wanted else None
+        if active and set_to and set_to.name != active.name:
             raise SettingError(
                 "embed.model",
                 f"this library is embedded with {active.name}. To change that: quire embed --model {wanted}",
+            )
+
+    def _check_dimension(self) -> None:
+        """Refuse a model that is not what it was; to embed everything anew takes a word from its owner."""
+        active = self._active()
+        embedder = self._embedder(active.name) if active else None
+        if active and embedder and embedder.dimension != active.dimension:
+            raise EmbeddingError(
+                active.name,
+                f"makes {embedder.dimension} numbers now, and made {active.dimension} of this library. "
+                f"Embed it anew: quire embed --model {active.name}",
             )
 
     def _meaning(self, mode: str) -> Meaning | None:
@@ -315,7 +331,8 @@ class Library:
         active = self._active()
         if mode == "keyword" or self.config.embed.model == models.NONE or active is None:
             if mode == "semantic":
-                raise NoResults("Nothing is embedded yet. Embed the library with: quire embed")
+                off = "embed.model is none" if self.config.embed.model else "Nothing is embedded yet"
+                raise NoResults(f"{off}. Embed the library with: quire embed --model {models.DEFAULT}")
             return None
         try:
             self._check_model()

@@ -61,10 +61,14 @@ class Query:
         return " ".join(term.text for group in self.groups for term in group)
 
     @property
-    def is_strict(self) -> bool:
-        """Whether something must be there, or must not."""
-        needed = any(term.phrase or term.field or term.prefix for group in self.groups for term in group)
-        return needed or any(term.field != "path" for term in self.negated)
+    def demanded(self) -> tuple[tuple[Term, ...], ...]:
+        """The groups of which one term must be there: phrases and fields. Words and prefixes only rank."""
+        return tuple(group for group in self.groups if all(term.phrase or term.field for term in group))
+
+    @property
+    def left_out(self) -> tuple[Term, ...]:
+        """What must not be there; paths are left out before anything is looked for."""
+        return tuple(term for term in self.negated if term.field != "path")
 
 
 _OR, _AND = Term("OR"), Term("AND")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from quire import analyze, fusion, merge, query
 from quire.config import SearchSettings
 from quire.embed.base import Embedder
-from quire.errors import EmbeddingError, NoResults, nearest
+from quire.errors import EmbeddingError, NoResults, SettingError, nearest
 from quire.query import Query
 from quire.result import Hit, Merged, Node, Result
 from quire.stores.base import Filters, Store
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
+_MANY = 1000  # chunks by meaning, of which some will be left out
 _PROMOTED = {"important": 1.5}
 
 
@@ -62,8 +63,7 @@ def search(
         not_paths=tuple(term.text for term in asked.negated if term.field == "path"),
     )
     notes = list(asked.notes)
-    hits = _hits(store, asked, filters, settings, meaning, notes)
-    hits = fusion.with_neighbours(hits, settings.neighbours)
+    hits, mode = ranked(store, asked, filters, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)
     results = _Citations(store, asked, explain).all(merged, hits)
@@ -71,50 +71,62 @@ def search(
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):
         notes.append("Some files have changed since they were indexed. Bring them up to date: quire refresh")
-    return Found(asked.text, settings.mode if meaning else "keyword", tuple(results), tuple(notes))
+    return Found(asked.text, mode, tuple(results), tuple(notes))
 
 
-def _hits(
+def ranked(
     store: Store,
     asked: Query,
     filters: Filters,
     settings: SearchSettings,
     meaning: Meaning | None,
     notes: list[str],
-) -> list[Hit]:
-    """Chunks by words, by meaning, or by both, best first."""
+) -> tuple[list[Hit], str]:
+    """Chunks by words, by meaning, or by both, best first; and which of these it was."""
     limit = max(settings.candidates, 3 * settings.limit)
     vector = _vector(asked, settings, meaning, notes) if meaning else None
+    words = store.search_words(asked, filters, limit) if settings.mode != "semantic" or not meaning else []
     if meaning is None or vector is None:
-        return store.search_words(asked, filters, limit)
+        return fusion.with_neighbours(words, settings.neighbours), "keyword"
     if missing := store.count_unembedded(meaning.model):
-        notes.append(f"{missing:,} chunks are not embedded yet. Go on with: quire embed")
-    near = store.search_vectors(meaning.model, vector, filters, limit)
-    near = [hit for hit in near if hit.score >= settings.min_cosine]
-    if settings.mode == "semantic" and not asked.is_strict:
-        return near
-    words = store.search_words(asked, filters, limit)
-    if asked.is_strict:  # whether "phrases" and -words are kept to is for the words to say
-        matching = {hit.chunk for hit in words}
-        near = [hit for hit in near if hit.chunk in matching]
-    if settings.mode == "semantic":
-        return near
-    far = {hit.chunk for hit in words} - {hit.chunk for hit in near}
-    cosines = store.cosines(meaning.model, vector, far)
-    return fusion.fuse(words, near, cosines, settings.meaning)
+        notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
+    hits = _near(store, asked, filters, settings, meaning.model, vector, limit)
+    if settings.mode == "hybrid":
+        far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
+        hits = fusion.fuse(words, hits, store.cosines(meaning.model, vector, far), settings.meaning)
+    return fusion.with_neighbours(hits, settings.neighbours), settings.mode
+
+
+def _near(
+    store: Store,
+    asked: Query,
+    filters: Filters,
+    settings: SearchSettings,
+    model: Model,
+    vector: Vectors,
+    limit: int,
+) -> list[Hit]:
+    """Chunks by meaning that keep to what is demanded and left out."""
+    strict = asked.demanded or asked.left_out
+    found = store.search_vectors(model, vector, filters, _MANY if strict else limit)
+    found = [hit for hit in found if hit.score >= settings.min_cosine]
+    if strict:
+        allowed = store.allowed(asked, [hit.chunk for hit in found])
+        found = [hit for hit in found if hit.chunk in allowed]
+    return found[:limit]
 
 
 def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: list[str]) -> Vectors | None:
     """The vector of a question; none, and a note, where the model cannot be used."""
+    name, size = meaning.model.name, meaning.model.dimension
     try:
         if meaning.embedder is None:
-            raise EmbeddingError(meaning.model.name, meaning.problem)
+            raise EmbeddingError(name, meaning.problem)
         vector = meaning.embedder.embed_query(asked.words)
-        if len(vector) != meaning.model.dimension:
-            name = meaning.model.name
-            problem = f"makes {len(vector)} numbers now, and made {meaning.model.dimension} of this library."
+        if len(vector) != size:
+            problem = f"makes {len(vector)} numbers now, and made {size} of this library."
             raise EmbeddingError(name, f"{problem} Embed it anew: quire embed --model {name}")
-    except EmbeddingError as problem:
+    except (EmbeddingError, SettingError) as problem:
         if settings.mode == "semantic":
             raise
         notes.append(f"Searched by words only. {problem}")

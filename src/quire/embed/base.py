@@ -40,3 +40,7 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> Vectors:
         """The vector of a question: one dimension."""
         ...
+
+    def close(self) -> None:
+        """Let go of the model, or of the connections to it."""
+        ...

@@ -51,7 +51,10 @@ class MiniLM:
     @cached_property
     def max_tokens(self) -> int:
         """What the model reads at once."""
-        return int(self._said("sentence_bert_config.json").get("max_seq_length", _MAX_TOKENS))
+        said = self._said("sentence_bert_config.json").get("max_seq_length", _MAX_TOKENS)
+        if not isinstance(said, int) or said < 8:
+            raise EmbeddingError(self.name, f"sentence_bert_config.json: max_seq_length cannot be {said!r}")
+        return said
 
     def _said(self, name: str) -> dict[str, Any]:
         """What a file in the folder says of the model, if it is there."""
@@ -68,9 +71,10 @@ class MiniLM:
 
     @cached_property
     def _words(self) -> WordPiece:
-        vocabulary = (self._folder / "vocab.txt").read_text("utf-8").splitlines()
         try:
-            return WordPiece(vocabulary)
+            return WordPiece((self._folder / "vocab.txt").read_text("utf-8").splitlines())
+        except UnicodeDecodeError:
+            raise EmbeddingError(self.name, "vocab.txt is not UTF-8: it is not of a BERT model") from None
         except KeyError as missing:
             raise EmbeddingError(
                 self.name, f"vocab.txt has no {missing}: it is not of a BERT model"
@@ -116,9 +120,15 @@ class MiniLM:
 
         ids = np.array([[self._words.first, *pieces, self._words.last]])
         known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        found = self._session.run(None, {one.name: known[one.name] for one in self._session.get_inputs()})[0][
-            0
-        ]
+        try:
+            wanted = {one.name: known[one.name] for one in self._session.get_inputs()}
+            found = self._session.run(None, wanted)[0][0]
+        except Exception as problem:  # onnxruntime's errors have no common class
+            raise EmbeddingError(self.name, f"{self._model} cannot be run: {problem}") from None
         if found.ndim == 1:
             return found
         return found[0] if self._takes_first else found.mean(axis=0)
+
+    def close(self) -> None:
+        """Let go of the model."""
+        self.__dict__.pop("_session", None)

@@ -131,6 +131,10 @@ class Store(Protocol):
         """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
         ...
 
+    def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
+        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        ...
+
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """How near chunks are to a vector; those without one are left out."""
         ...

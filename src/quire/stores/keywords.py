@@ -6,6 +6,7 @@ kept, so that another index can take this one's place in libraries of millions o
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -45,6 +46,10 @@ class Keywords(Protocol):
 
     def search(self, query: Query, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
         """The best chunks and their scores, among documents `d` that meet the conditions."""
+        ...
+
+    def allowed(self, query: Query, chunks: Sequence[int]) -> set[int]:
+        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
         ...
 
     def size(self) -> int:
@@ -119,6 +124,25 @@ class Fts5:
             scores = {chunk: score + weight * raised.get(chunk, 0.0) for chunk, score in scores.items()}
         return scores
 
+    def allowed(self, query: Query, chunks: Sequence[int]) -> set[int]:
+        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        left = set(chunks)
+        for group in query.demanded:
+            left &= self._matching(_one(group), left)
+        for term in query.left_out:
+            left -= self._matching(_one((term,)), left)
+        return left
+
+    def _matching(self, expression: str, chunks: set[int]) -> set[int]:
+        """Those of some chunks that match; none if the expression says nothing."""
+        if not expression or not chunks:
+            return set()
+        rows = self.db.execute(
+            "SELECT rowid FROM words WHERE words MATCH ? AND rowid IN (SELECT value FROM json_each(?))",
+            (expression, json.dumps(sorted(chunks))),
+        )
+        return {row[0] for row in rows}
+
     def _ranked(self, expression: str, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
         source = f"words JOIN documents AS d ON d.seq = words.rowid >> {self.shift}" if where else "words"
         # bm25() is smaller the better in SQLite: flipped here, once.
@@ -143,8 +167,8 @@ def match_expression(query: Query, common: frozenset[str]) -> tuple[str, int]:
 
     Rare words match and all words rank; phrases and fields must be there.
     """
-    needed = [part for group in query.groups if _is_needed(group) and (part := _one(group))]
-    words = [word for group in query.groups if not _is_needed(group) for word in _words(group)]
+    needed = [part for group in query.demanded if (part := _one(group))]
+    words = [word for group in query.groups if group not in query.demanded for word in _words(group)]
     words = list(dict.fromkeys(words))
     rare = [word for word in words if word.strip('"*') not in common] or words
     must = needed or ([f"({' OR '.join(rare)})"] if words else [])
@@ -156,7 +180,7 @@ def match_expression(query: Query, common: frozenset[str]) -> tuple[str, int]:
         # What must match is in the expression twice, so what only ranks must be too.
         ranked = [*(needed or rare), *only_rank, *only_rank]
         expression, times = f"({expression}) AND ({' OR '.join(ranked)})", 2
-    without = [part for term in query.negated if term.field != "path" and (part := _one((term,)))]
+    without = [part for term in query.left_out if (part := _one((term,)))]
     return (f"({expression}) NOT ({' OR '.join(without)})" if without else expression), times
 
 
@@ -171,10 +195,6 @@ def pair_expression(query: Query) -> str:
             runs.append([])
     pairs = [pair for run in runs for pair in pairwise(run) if not analyze.STOP.issuperset(pair)]
     return " OR ".join(f'"{first} {second}"' for first, second in dict.fromkeys(pairs))
-
-
-def _is_needed(group: tuple[Term, ...]) -> bool:
-    return all(term.phrase or term.field for term in group)
 
 
 def _one(group: tuple[Term, ...]) -> str:

@@ -8,7 +8,6 @@ text to take it out.
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import time
 import urllib.parse
@@ -149,7 +148,8 @@ class SqliteStore:
         if self.read_only:
             raise self._error("needs an upgrade and cannot be written to")
         if version:
-            shutil.copy2(self.path, f"{self.path}.schema-{version}.backup")
+            with closing(sqlite3.connect(f"{self.path}.schema-{version}.backup")) as copy:
+                self.db.backup(copy)  # a copy of the file alone would lack what is still in the log
         self._use_log()
         with self._transaction():
             self._check_ids(self.db)
@@ -465,7 +465,7 @@ class SqliteStore:
         wrong = [row[0] for row in self.db.execute("PRAGMA integrity_check") if row[0] != "ok"]
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
         wrong += [] if self.read_only else self.keywords.check()
-        wrong += self.vectors.check()
+        wrong += self.vectors.check(self.models())
         terms, chunks = self.keywords.size(), self._value("SELECT count(*) FROM chunks")
         counted = self._value("SELECT total(chunk_count) FROM documents")
         if not terms == chunks == counted:
@@ -579,6 +579,10 @@ class SqliteStore:
         found = self.vectors.search(model, vector, documents, limit)
         sections = dict(self._in("SELECT id, section FROM chunks WHERE id", (chunk for chunk, _ in found)))
         return [Hit(chunk, chunk >> _SHIFT, sections[chunk], score, "semantic") for chunk, score in found]
+
+    def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
+        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        return self.keywords.allowed(query, list(chunks))
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """How near chunks are to a vector; those without one are left out."""

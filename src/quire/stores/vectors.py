@@ -140,6 +140,7 @@ class VectorIndex:
         self.db.execute("DELETE FROM vectors WHERE slot >= ? AND slot < ?", (low, high))
         blocks = low >> _BLOCK_BITS, high >> _BLOCK_BITS
         self.db.execute("DELETE FROM blocks WHERE block >= ? AND block < ?", blocks)
+        self._scanned.pop(model.id, None)
 
     # -------------------------------------------------------------------------------- searching
 
@@ -191,19 +192,45 @@ class VectorIndex:
     def _value(self, sql: str, *args: Any) -> Any:
         return self.db.execute(sql, args).fetchone()[0]
 
-    def check(self) -> list[str]:
+    def check(self, models: Iterable[Model]) -> list[str]:
         """What is wrong with it."""
-        wrong = []
-        held = dict(self.db.execute("SELECT slot, chunk FROM vectors WHERE chunk IS NOT NULL").fetchall())
-        for block, chunks in self.db.execute("SELECT block, chunks FROM blocks").fetchall():
-            for at, chunk in enumerate(memoryview(chunks).cast("q")):
-                if chunk and held.pop((block << _BLOCK_BITS) + at, None) != chunk:
-                    wrong.append(f"vectors: block {block} has chunk {chunk} where there is none")
-        wrong += [f"vectors: chunk {chunk} is in no block" for chunk in held.values()]
+        wrong = [problem for model in models for problem in self._check_model(model)]
         orphans = "chunk IS NOT NULL AND chunk NOT IN (SELECT id FROM chunks)"
         if lost := self._value(f"SELECT count(*) FROM vectors WHERE {orphans}"):
             wrong.append(f"vectors: {lost} of chunks that are not there")
         return wrong
+
+    def _check_model(self, model: Model) -> Iterator[str]:
+        low, high = _slots_of(model)
+        within = "FROM vectors WHERE slot >= ? AND slot < ?"
+        size = 4 + model.dimension
+        if bad := self._value(f"SELECT count(*) {within} AND length(vector) != {size}", low, high):
+            yield f"vectors: {bad} are not {model.dimension} numbers of {model.name}"
+            return
+        blocks = self.db.execute(
+            "SELECT block, chunks, signatures FROM blocks WHERE block >= ? AND block < ?",
+            (low >> _BLOCK_BITS, high >> _BLOCK_BITS),
+        )
+        known = {block: (chunks, signatures) for block, chunks, signatures in blocks.fetchall()}
+        last = self._value(f"SELECT max(slot) {within}", low, high)
+        for block in range(low >> _BLOCK_BITS, (low if last is None else last + _BLOCK) >> _BLOCK_BITS):
+            if self._block_of(block, model) != known.pop(block, None):
+                yield f"vectors: block {block} does not say what the vectors say"
+        yield from (f"vectors: block {block} has no vectors" for block in known)
+
+    def _block_of(self, block: int, model: Model) -> tuple[bytes, bytes]:
+        """A block as its vectors make it."""
+        chunks, width = bytearray(8 * _BLOCK), _width(model.dimension)
+        signatures = bytearray(width * _BLOCK)
+        rows = self.db.execute(
+            "SELECT slot, chunk, vector FROM vectors WHERE slot >= ? AND slot < ?",
+            (block << _BLOCK_BITS, (block + 1) << _BLOCK_BITS),
+        )
+        for slot, chunk, vector in rows:
+            at = slot % _BLOCK
+            chunks[8 * at : 8 * at + 8] = (chunk or 0).to_bytes(8, "little")
+            signatures[width * at : width * (at + 1)] = _signature(vector, model.dimension)
+        return bytes(chunks), bytes(signatures)
 
 
 @dataclass(frozen=True, slots=True)

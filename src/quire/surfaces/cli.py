@@ -273,6 +273,8 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
         rows = opened.store.documents_by_row(done.failed)
     for row, reason in done.failed.items():
         _complain(f"{rows[row].address}: {reason}")
+    if done.searched_with != done.model:
+        _note(f"Searches still use {done.searched_with}: {done.model} has not embedded everything.")
     if as_json:
         _print_json(render.embedded_json(done, rows))
     else:

@@ -1,5 +1,5 @@
 CREATE TABLE models (
-    id        INTEGER PRIMARY KEY,
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: other processes remember it
     name      TEXT    NOT NULL,
     dimension INTEGER NOT NULL,
     active    INTEGER NOT NULL DEFAULT 0,  -- 1 for the one that is searched

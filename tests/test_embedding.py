@@ -1,0 +1,967 @@
+"""Search by meaning, end to end: what is embedded when, what a failure leaves, and which half answers.
+
+Most tests run with a tiny embedder that is put in where a model is opened by its name
+(`quire.embed.open_embedder`): nothing else is touched. D20 runs with the model that comes with Quire, and
+what happens between processes with a real server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import quire.embed
+from quire import embedding
+from quire.config import DEFAULT, Config, override
+from quire.embed import http
+from quire.errors import EmbeddingError, NoResults, SettingError
+from quire.library import Library
+from quire.searcher import Found
+from quire.stores.sqlite import SqliteStore
+from quire.surfaces import cli
+from tests import models_server as server
+from tests.models_server import Models, closed_port, serving
+
+if TYPE_CHECKING:
+    from quire.config import EmbedSettings
+    from quire.embed.base import Embedder, Vectors
+
+SAME = {"automobile": "car", "canine": "dog", "feline": "cat", "vessel": "boat"}
+ZOO = {
+    "cars.md": "# Cars\n\nA car has four wheels.\n\n## Engine\n\nThe motor turns petrol into noise.\n",
+    "dogs.md": "# Dogs\n\nA dog barks at night.\n",
+    "boats.md": "# Boats\n\nA boat floats on water.\n",
+}
+
+
+class Tiny:
+    """A deterministic embedder: a hashed bag of words in which some words mean the same."""
+
+    max_tokens = 512
+
+    def __init__(self, name: str = "tiny", dimension: int = 16) -> None:
+        self.name, self.dimension = name, dimension
+        self.texts: list[str] = []  # all that were embedded
+        self.questions: list[str] = []
+        self.refuses = ""  # texts with this word
+        self.breaks: Callable[[], BaseException | None] = lambda: None  # asked before each text
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        vectors = np.full((len(texts), self.dimension), np.nan, np.float32)
+        refused = [at for at, text in enumerate(texts) if self.refuses and self.refuses in text]
+        for at, text in enumerate(texts):
+            if problem := self.breaks():
+                raise problem
+            if at not in refused:
+                self.texts.append(text)
+                vectors[at] = self._vector(text)
+        if refused:
+            raise EmbeddingError(self.name, "does not take some texts", refused, vectors)
+        return vectors
+
+    def embed_query(self, text: str) -> Vectors:
+        self.questions.append(text)
+        return self._vector(text)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def _vector(self, text: str) -> Vectors:
+        row = np.zeros(self.dimension, np.float32)
+        for word in "".join(char if char.isalnum() else " " for char in text.lower()).split() or [""]:
+            row[zlib.crc32(SAME.get(word, word).encode()) % self.dimension] += 1
+        return row / np.float32(np.linalg.norm(row))
+
+
+Tinies = dict[str, Tiny]
+Run = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def tinies(monkeypatch: pytest.MonkeyPatch) -> Tinies:
+    """Two tiny models, `tiny` and `other`; any other name opens what it always does."""
+    known = {"tiny": Tiny("tiny", 64), "other": Tiny("other", 100)}
+    really_open = quire.embed.open_embedder
+
+    def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
+        return known.get(name) or really_open(name, settings)
+
+    monkeypatch.setattr(quire.embed, "open_embedder", open_embedder)
+    return known
+
+
+@pytest.fixture
+def tiny(tinies: Tinies) -> Tiny:
+    return tinies["tiny"]
+
+
+def config(model: str = "tiny", **search: Any) -> Config:
+    return override(DEFAULT, {"embed": {"model": model}, "search": search})
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with documents in it, in which commands run."""
+    folder = tmp_path / "zoo"
+    folder.mkdir()
+    for name, text in ZOO.items():
+        (folder / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("QUIRE_LIBRARY", raising=False)
+    return tmp_path
+
+
+@contextmanager
+def opened(place: Path, settings: Config | None = None) -> Iterator[Library]:
+    with Library.open(place / ".quire" / "library.db", create=True, config=settings or config()) as library:
+        yield library
+
+
+@pytest.fixture
+def library(place: Path, tiny: Tiny) -> Iterator[Library]:
+    """The zoo, embedded by the tiny model."""
+    with opened(place) as library:
+        assert not library.add(place / "zoo").failed
+        yield library
+
+
+def store_of(library: Library) -> SqliteStore:
+    assert isinstance(library.store, SqliteStore)
+    return library.store
+
+
+def paths(found: Found) -> list[str]:
+    return [result.path for result in found.results]
+
+
+def matches(found: Found) -> dict[str, str]:
+    return {result.path: result.match for result in found.results}
+
+
+def failing_after(count: int, problem: BaseException) -> Callable[[], BaseException | None]:
+    """Something that breaks once so many texts have been embedded, and from then on."""
+    asked = iter(range(count))
+    return lambda: None if next(asked, None) is not None else problem
+
+
+def many(folder: Path, count: int) -> Path:
+    """A folder with so many documents of one chunk, no two alike."""
+    folder.mkdir(exist_ok=True)
+    for number in range(count):
+        (folder / f"{number:04}.md").write_text(f"# Page {number}\n\nword{number} on its own page.\n")
+    return folder
+
+
+@pytest.fixture
+def run(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process, as `quire` does, with the tiny model: what it printed and said."""
+    monkeypatch.setenv("QUIRE_EMBED_MODEL", "tiny")
+
+    def run(*args: str, code: int = 0) -> tuple[str, str]:
+        monkeypatch.setattr(sys, "argv", ["quire", *args])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        assert (ended.value.code or 0) == code, (ended.value.code, out, err)
+        return out, err
+
+    return run
+
+
+# ------------------------------------------------------------------------------- what is stored and searched
+
+
+def test_each_chunk_has_a_vector_of_the_model(library: Library) -> None:
+    """D17: vector record: chunk id, model id, vector, dimension."""
+    store, status = store_of(library), library.status()
+    (model,) = store.models()
+    assert (model.name, model.dimension, model.active) == ("tiny", 64, True)
+    vectors = store.db.execute(
+        "SELECT chunk, slot >> 32, length(vector) FROM vectors ORDER BY chunk"
+    ).fetchall()
+    chunks = store.db.execute("SELECT id FROM chunks ORDER BY id").fetchall()
+    assert vectors == [(chunk, model.id, 4 + 64) for (chunk,) in chunks]
+    assert (status.embedded, status.chunks, status.model) == (4, 4, "tiny")
+    assert store.check() == []
+
+
+def test_a_model_reads_where_a_chunk_stands(library: Library, tiny: Tiny) -> None:
+    """Issue: what is embedded is the breadcrumb and the chunk's text."""
+    (engine,) = (text for text in tiny.texts if "petrol" in text)
+    assert engine.startswith("Cars > Engine\n")
+
+
+def test_a_result_says_by_what_it_matched(library: Library) -> None:
+    """D18: match type semantic | keyword | both."""
+    assert matches(library.search("automobile")) == {"cars.md": "semantic"}
+    assert matches(library.search("dog automobile")) == {"dogs.md": "both", "cars.md": "semantic"}
+    assert matches(library.search("dog", mode="keyword")) == {"dogs.md": "keyword"}
+    assert matches(library.search("dog automobile", mode="semantic")) == {
+        "dogs.md": "semantic",
+        "cars.md": "semantic",
+    }
+    far = replace(library.config, search=replace(library.config.search, min_cosine=1.0))
+    with Library.open(library.url, config=far) as same:
+        assert matches(same.search("dog")) == {"dogs.md": "keyword"}
+
+
+def test_an_explanation_shows_both_halves(library: Library) -> None:
+    """DESIGN §6: every result has an explanation on demand: scores and fusion."""
+    (result,) = library.search("dog", limit=1, explain=True).results
+    (hit,) = result.explain["hits"]
+    assert (hit["match"], hit["words"]) == ("both", 1.0)
+    assert 0 < hit["meaning"] <= 1
+
+
+def test_the_bundled_model_finds_by_meaning_alone(place: Path) -> None:
+    """D20: in semantic mode alone, and with no setting at all: embedded by `add`, answered by both halves."""
+    lines = [
+        "React is a JavaScript library for building user interfaces.",
+        "Soup wants carrots and an onion.",
+    ]
+    lines += ["The tide comes in twice a day.", "A violin has four strings."]
+    with Library.open(place / "library.db", create=True) as library:
+        for number, line in enumerate(lines):
+            assert not library.add(content=line, path=f"{number}.md").failed
+        assert library.status().model == "minilm"
+        found = library.search("JavaScript UI framework", mode="semantic")
+        assert found.results[0].path == "0.md"
+        assert found.results[0].match == "semantic"
+        assert paths(library.search("JavaScript UI framework"))[0] == "0.md"
+        assert matches(library.search("vegetable broth"))["1.md"] == "semantic"
+        assert library.search("vegetable broth").notes == ()
+        assert store_of(library).check() == []
+
+
+def test_embeddings_may_come_later_than_the_chunks(place: Path, tiny: Tiny) -> None:
+    """B10: with model none, words answer at once; then the library is embedded."""
+    with opened(place, config("none")) as library:
+        assert not library.add(place / "zoo").failed
+        found = library.search("dog")
+        assert (paths(found), found.mode, found.notes) == (["dogs.md"], "keyword", ())
+        with pytest.raises(NoResults, match="Embed the library with: quire embed"):
+            library.search("dog", mode="semantic")
+        with pytest.raises(SettingError, match="quire embed --model minilm"):
+            library.embed()
+        assert library.status().model == ""
+    with opened(place) as library:
+        done = library.embed()
+        assert (done.model, done.embedded, done.reused, done.failed) == ("tiny", 4, 0, {})
+        assert matches(library.search("automobile")) == {"cars.md": "semantic"}
+
+
+def test_a_second_run_embeds_nothing(library: Library, tiny: Tiny) -> None:
+    """Issue: what is embedded stays."""
+    tiny.texts.clear()
+    assert library.embed().embedded == 0
+    library.add(Path("zoo"))
+    library.refresh()
+    assert tiny.texts == []
+
+
+def test_an_edit_embeds_only_the_chunk_that_changed(library: Library, tiny: Tiny, place: Path) -> None:
+    """D15, DESIGN §5: cached by text; the vectors of the rest of the document stay."""
+    tiny.texts.clear()
+    (place / "zoo" / "cars.md").write_text(ZOO["cars.md"].replace("petrol", "diesel"))
+    library.refresh()
+    assert [text.split("\n")[0] for text in tiny.texts] == ["Cars > Engine"]
+    (place / "zoo" / "cars.md").rename(place / "zoo" / "renamed.md")
+    library.refresh(prune=True)
+    assert len(tiny.texts) == 1
+    assert matches(library.search("automobile")) == {"renamed.md": "semantic"}
+    assert store_of(library).check() == []
+
+
+def test_the_whole_document_is_evidence_for_each_chunk(place: Path, tiny: Tiny) -> None:
+    """B14, H13: of two chunks alike, the one in a document about the matter comes first."""
+    same = "## Part\n\nThe okapi eats leaves.\n"
+    texts = {"a.md": f"# A\n\n{same}", "b.md": f"# B\n\n{same}\n## More\n\nThe okapi sleeps.\n"}
+    for weight, first in ((0.0, "a.md"), (0.5, "b.md")):
+        settings = config(document_evidence=weight, aggregation_threshold=1.0, meaning=0.0)
+        with Library.open(":memory:", create=True, config=settings) as library:
+            for path, text in texts.items():
+                library.add(content=text, path=path)
+            assert paths(library.search("okapi leaves"))[0] == first
+
+
+# ---------------------------------------------------------------------------------------- modes and queries
+
+
+def test_a_mode_asks_one_half_only(library: Library, tiny: Tiny) -> None:
+    """Issue: `mode` forces one half; the answer says which was used."""
+    tiny.questions.clear()
+    found = library.search("automobile", mode="keyword")
+    assert (paths(found), found.mode, tiny.questions) == ([], "keyword", [])
+    found = library.search("automobile", mode="semantic")
+    assert (paths(found), found.mode, tiny.questions) == (["cars.md"], "semantic", ["automobile"])
+    assert library.search("automobile").mode == "hybrid"
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_what_a_query_demands_holds_by_meaning_too(library: Library, mode: str) -> None:
+    """DESIGN §6: "phrases" must be there, -words must not, fields and filters hold, in every mode."""
+
+    def asked(query: str, **options: Any) -> list[str]:
+        return sorted(set(paths(library.search(query, mode=mode, **options))))
+
+    assert asked('"four wheels"') == ["cars.md"]
+    assert asked('"wheels four" car') == []
+    assert asked("car dog -barks") == ["cars.md"]
+    assert asked("heading:boats") == ["boats.md"]
+    assert asked("float* vessel") == ["boats.md"]
+    assert asked("automobile canine path:dogs") == ["dogs.md"]
+    assert asked("automobile canine -path:dogs") == ["cars.md"]
+    assert asked("automobile canine", paths=["dogs"]) == ["dogs.md"]
+    with pytest.raises(NoResults, match="Did you mean 'zoo'"):
+        asked("automobile", collection="zooo")
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_leaving_a_word_out_does_not_demand_the_others(library: Library, mode: str) -> None:
+    """DESIGN §6: -word only takes away: what was found by meaning without that word is still found."""
+    assert paths(library.search("automobile -barks", mode=mode)) == ["cars.md"]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_a_phrase_is_looked_for_before_the_cut(tiny: Tiny, mode: str) -> None:
+    """Store: filters apply before any limit: what is near and has the phrase counts, however it ranks."""
+    with Library.open(":memory:", create=True, config=config(candidates=3, limit=1)) as library:
+        for number in range(6):
+            library.add(content=f"exit code {number}", path=f"{number}.md")
+        library.add(content=f"{'car ' * 40} exit code", path="long.md")
+        question = f'"exit code" {"automobile " * 9}'
+        assert paths(library.search("automobile", mode=mode)) == ["long.md"]
+        assert paths(library.search(question, mode=mode)) == ["long.md"]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_odd_queries_are_answered_by_meaning_too(library: Library, mode: str) -> None:
+    """BAD_INPUTS: any query gets an answer or a clear message, in every mode."""
+    for query in ('"unbalanced', "AND", "NEAR(", "C++", "don't", "a:b", "\0x", "🙂", "word " * 50_000, "猫"):
+        assert isinstance(library.search(query, mode=mode), Found)
+    for query in ("", "*", "-only"):
+        with pytest.raises(SettingError, match="query: "):
+            library.search(query, mode=mode)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 10**9])
+def test_a_limit_out_of_range_names_the_range(library: Library, limit: int) -> None:
+    """BAD_INPUTS: limit = 0, -1, 10**9 → error that names the range."""
+    for mode in ("hybrid", "keyword", "semantic"):
+        with pytest.raises(SettingError, match=r"limit: .* is outside 1 to 1,000"):
+            library.search("dog", limit=limit, mode=mode)
+
+
+def test_an_unknown_mode_names_the_nearest(library: Library) -> None:
+    """BAD_INPUTS: unknown → error with the nearest name."""
+    with pytest.raises(SettingError, match="Did you mean 'semantic'"):
+        library.search("dog", mode="semantics")
+    with pytest.raises(SettingError, match="Known: hybrid, keyword, semantic"):
+        library.search("dog", mode="xyz")
+
+
+SEARCH_BY_WORDS = """
+import sys
+sys.argv = ["quire", "search", "dog", "--mode", "keyword"]
+from quire.surfaces import cli
+try:
+    cli.main()
+except SystemExit as ended:
+    assert not ended.code
+print(sorted({"numpy", "onnxruntime", "httpx2"} & set(sys.modules)))
+"""
+
+
+def test_searching_by_words_loads_no_model(place: Path) -> None:
+    """DESIGN §7: loaded lazily, never in a process that does not need it; the library is embedded."""
+    with opened(place, DEFAULT) as library:
+        library.add(content=ZOO["dogs.md"], path="dogs.md")
+        assert library.status().model == "minilm"
+    done = subprocess.run([sys.executable, "-c", SEARCH_BY_WORDS], capture_output=True, text=True, check=True)
+    assert "content:dogs.md#dogs" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# ------------------------------------------------------------------------------------ resuming and failing
+
+
+@pytest.mark.parametrize("problem", [EmbeddingError("tiny", "has gone away"), KeyboardInterrupt()])
+def test_a_run_that_was_cut_short_goes_on_where_it_stopped(
+    place: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, problem: BaseException
+) -> None:
+    """Issue: resumable; what was written stays, and only the rest is embedded."""
+    monkeypatch.setattr(embedding, "_BATCH", 10)
+    folder = many(place / "pages", 45)
+    with opened(place, config("none")) as library:
+        library.add(folder)
+    with opened(place) as library:
+        tiny.breaks = failing_after(25, problem)
+        with pytest.raises(type(problem)):
+            library.embed()
+        assert library.status().embedded == 20
+        assert store_of(library).check() == []
+        found = library.search("word7")
+        assert paths(found)[0] == "0007.md"
+        assert found.notes == ("Chunks that are not embedded yet: 25. Go on with: quire embed",)
+        tiny.breaks = lambda: None
+        tiny.texts.clear()
+        assert library.embed().embedded == len(tiny.texts) == len(set(tiny.texts)) == 25
+        assert library.search("word7").notes == ()
+        assert library.status().embedded == 45
+        assert store_of(library).check() == []
+
+
+def test_adding_where_the_model_fails_keeps_what_was_added(place: Path, tiny: Tiny, run: Run) -> None:
+    """Issue: a failure never blocks keyword search; exit code 3 and a note, and the next run goes on."""
+    tiny.breaks = failing_after(0, EmbeddingError("tiny", "has gone away"))
+    out, err = run("add", "zoo", code=3)
+    assert out.startswith("3 added, 0 updated, 0 unchanged, 1 failed: 4 chunks")
+    assert "embedding: tiny: has gone away" in err
+    assert run("search", "dog")[0].startswith("  1. zoo:dogs.md#dogs")
+    tiny.breaks = lambda: None
+    assert run("add", "zoo")[0].startswith("0 added, 0 updated, 3 unchanged: ")
+    assert json.loads(run("status", "--json")[0])["embedded"] == 4
+
+
+def test_interrupting_says_how_to_go_on(place: Path, tiny: Tiny, run: Run) -> None:
+    """Issue: Ctrl-C keeps what was embedded."""
+    tiny.breaks = failing_after(2, KeyboardInterrupt())
+    assert "type the same to go on" in run("add", "zoo", code=130)[1]
+    assert "type the same command to go on" in run("embed", code=130)[1]
+    tiny.breaks = lambda: None
+    assert run("embed")[0].startswith("4 chunks embedded with tiny: ")
+    assert json.loads(run("status", "--json")[0])["problems"] == []
+
+
+def test_a_refused_document_is_marked_and_the_rest_is_embedded(library: Library, tiny: Tiny) -> None:
+    """Issue: a failure marks the document, keeps other vectors, and never blocks keyword search."""
+    tiny.refuses = "unicorn"
+    text = "# Myths\n\nA vessel sails.\n\n## Horns\n\nThe unicorn has one.\n"
+    report = library.add(content=text, path="myths.md")
+    assert [(failed.source, failed.reason) for failed in report.failed] == [
+        ("content:myths.md", "tiny: does not take some texts")
+    ]
+    assert library.unembeddable() == {"content:myths.md": "tiny: does not take some texts"}
+    assert (library.status().embedded, library.status().chunks) == (5, 6)
+    found = library.search("unicorn horns")
+    assert matches(found)["myths.md"] == "keyword"
+    assert found.notes == ("Chunks that are not embedded yet: 1. Go on with: quire embed",)
+    assert set(matches(library.search("boat", mode="semantic"))) == {"myths.md", "boats.md"}
+    assert store_of(library).check() == []
+
+
+def test_a_later_success_takes_the_mark_away(library: Library, tiny: Tiny) -> None:
+    """Issue: a document that the model takes at last is like any other."""
+    tiny.refuses = "unicorn"
+    library.add(content="The unicorn has a horn.", path="a.md")
+    library.add(content="Another unicorn.", path="b.md")
+    assert set(library.unembeddable()) == {"content:a.md", "content:b.md"}
+    library.remove("content:b.md")
+    assert set(library.unembeddable()) == {"content:a.md"}
+    tiny.refuses = ""
+    assert library.embed().embedded == 1
+    assert library.unembeddable() == {}
+    assert library.search("unicorn").notes == ()
+
+
+def test_an_edit_that_leaves_out_what_was_refused_takes_the_mark_away(library: Library, tiny: Tiny) -> None:
+    """Issue: what is all embedded is not marked."""
+    tiny.refuses = "unicorn"
+    text = "# Myths\n\nA vessel sails.\n\n"
+    library.add(content=f"{text}## Horns\n\nThe unicorn has one.\n", path="myths.md")
+    library.add(content=text, path="myths.md")
+    assert library.status().embedded == library.status().chunks
+    assert library.unembeddable() == {}
+
+
+def test_an_edit_that_is_refused_keeps_the_vectors_of_the_rest(
+    library: Library, tiny: Tiny, place: Path
+) -> None:
+    """D rulings: a failed embedding leaves the rest searchable and the document marked."""
+    tiny.refuses = "unicorn"
+    (place / "zoo" / "cars.md").write_text(ZOO["cars.md"].replace("petrol", "unicorn"))
+    assert len(library.refresh().failed) == 1
+    assert matches(library.search("automobile")) == {"cars.md": "semantic"}
+    assert set(library.unembeddable()) == {"zoo:cars.md"}
+
+
+def test_commands_say_what_was_refused(place: Path, tiny: Tiny, run: Run) -> None:
+    """Issue: exit code 3, a line for each document, and `quire status` remembers."""
+    tiny.refuses = "barks"
+    assert "zoo:dogs.md: tiny: does not take some texts" in run("add", "zoo", code=3)[1]
+    out, err = run("embed", "--json", code=3)
+    shown = json.loads(out)
+    assert shown["failed"] == [{"source": "zoo:dogs.md", "reason": "tiny: does not take some texts"}]
+    assert "zoo:dogs.md: tiny: does not take some texts" in err
+    assert run("embed", code=3)[0].startswith("0 chunks embedded with tiny, 1 document failed: ")
+    status = json.loads(run("status", "--json")[0])
+    assert status["not_embedded"] == {"zoo:dogs.md": "tiny: does not take some texts"}
+    told = run("status")[0]
+    assert "embedded with tiny: 3 of 4 chunks" in told
+    assert "not embedded: zoo:dogs.md: tiny: does not take some texts" in told
+    assert "Chunks that are not embedded yet: 1" in run("search", "dog")[1]
+    tiny.refuses = ""
+    run("embed")
+    assert "embedded with tiny: all chunks" in run("status")[0]
+
+
+# ------------------------------------------------------------------------------------------ other models
+
+
+@pytest.fixture
+def unset(place: Path, library: Library) -> Iterator[Library]:
+    """The zoo, embedded by the tiny model, with no model in the settings."""
+    with opened(place, config("")) as unset:
+        yield unset
+
+
+def test_a_switch_of_models_has_no_gap(
+    unset: Library, library: Library, tinies: Tinies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D17, issue: the old vectors serve until the new ones are complete; then only those."""
+    monkeypatch.setattr(embedding, "_BATCH", 1)
+    tiny, other, seen = tinies["tiny"], tinies["other"], list[str]()
+
+    def look() -> None:
+        found = library.search("automobile")
+        assert (matches(found), found.notes) == ({"cars.md": "semantic"}, ())
+        seen.append(library.status().model)
+
+    other.breaks = look
+    tiny.questions.clear()
+    assert unset.embed("other").embedded == 4
+    assert (seen, len(tiny.questions), other.questions) == (["tiny"] * 4, 4, [])
+    assert matches(unset.search("automobile")) == {"cars.md": "semantic"}
+    assert (len(tiny.questions), other.questions) == (4, ["automobile"])
+    assert [model.name for model in store_of(unset).models()] == ["other"]
+    assert store_of(unset).db.execute("SELECT count(*) FROM vectors").fetchone() == (4,)
+    assert store_of(unset).check() == []
+
+
+def test_a_switch_that_was_cut_short_goes_on(
+    unset: Library, tinies: Tinies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D17, issue: resumable; until then the old model is searched, and kept up to date."""
+    monkeypatch.setattr(embedding, "_BATCH", 1)
+    tiny, other = tinies["tiny"], tinies["other"]
+    other.breaks = failing_after(3, EmbeddingError("other", "has gone away"))
+    with pytest.raises(EmbeddingError):
+        unset.embed("other")
+    assert matches(unset.search("automobile")) == {"cars.md": "semantic"}
+    tiny.texts.clear()
+    assert not unset.add(content="A feline sleeps.", path="nap.md").failed
+    assert len(tiny.texts) == 1
+    assert matches(unset.search("cat"))["nap.md"] == "semantic"
+    other.breaks = lambda: None
+    assert unset.embed("other").embedded == 2
+    assert unset.status().model == "other"
+    assert unset.status().embedded == 5
+    assert other.questions == []
+    assert matches(unset.search("cat"))["nap.md"] == "semantic"
+
+
+def test_a_model_that_takes_nothing_does_not_replace_one_that_does(unset: Library, tinies: Tinies) -> None:
+    """D17, issue: switches without a gap: a broken model must not cost the vectors of a good one."""
+    tinies["other"].refuses = "\n"  # which is in every text
+    assert len(unset.embed("other").failed) == 3
+    assert (unset.status().model, unset.status().embedded) == ("tiny", 4)
+    assert matches(unset.search("automobile")) == {"cars.md": "semantic"}
+
+
+def test_a_library_keeps_to_its_model(unset: Library, tinies: Tinies) -> None:
+    """Issue: with no model set, a library is embedded and searched with its own."""
+    unset.embed("other")
+    tinies["other"].texts.clear()
+    tinies["tiny"].texts.clear()
+    assert not unset.add(content="A feline sleeps.", path="nap.md").failed
+    assert (len(tinies["other"].texts), tinies["tiny"].texts) == (1, [])
+
+
+def test_settings_that_name_another_model_are_refused(library: Library, place: Path, tinies: Tinies) -> None:
+    """BAD_INPUTS: model changed → refused, with the command that re-embeds; words answer."""
+    fix = "this library is embedded with tiny. To change that: quire embed --model other"
+    with opened(place, config("other")) as changed:
+        found = changed.search("dog automobile")
+        assert matches(found) == {"dogs.md": "keyword"}
+        assert [fix in note for note in found.notes] == [True]
+        with pytest.raises(EmbeddingError, match=fix):
+            changed.search("dog", mode="semantic")
+        report = changed.add(content="A feline sleeps.", path="nap.md")
+        assert report.added == 1
+        assert [fix in failed.reason for failed in report.failed] == [True]
+        assert changed.status().model == "tiny"
+        assert tinies["other"].texts == tinies["other"].questions == []
+        changed.embed("other")
+        assert matches(changed.search("automobile")) == {"cars.md": "semantic"}
+
+
+def test_a_model_that_makes_other_vectors_than_before_is_refused(
+    library: Library, place: Path, tinies: Tinies
+) -> None:
+    """BAD_INPUTS: dimension changed → refused, with the command that re-embeds; words answer."""
+    tinies["tiny"] = Tiny("tiny", 32)
+    fix = "quire embed --model tiny"
+    with opened(place) as changed:
+        found = changed.search("dog automobile")
+        assert matches(found) == {"dogs.md": "keyword"}
+        assert [
+            note.startswith("Searched by words only. tiny: ") and fix in note for note in found.notes
+        ] == [True]
+        with pytest.raises(EmbeddingError, match=fix):
+            changed.search("dog", mode="semantic")
+        changed.embed("tiny")
+        assert paths(changed.search("automobile"))[0] == "cars.md"
+        assert [model.dimension for model in store_of(changed).models()] == [32]
+
+
+def test_adding_does_not_embed_everything_anew(library: Library, place: Path, tinies: Tinies) -> None:
+    """BAD_INPUTS: dimension changed → refused, with the command that re-embeds: adding one page is no such.
+
+    A thousand pages may be paid for by the token.
+    """
+    tinies["tiny"] = changed_model = Tiny("tiny", 32)
+    with opened(place) as changed:
+        report = changed.add(content="A feline sleeps.", path="nap.md")
+        assert changed_model.texts == []
+        assert ["quire embed --model tiny" in failed.reason for failed in report.failed] == [True]
+
+
+# ------------------------------------------------------------------------------------- two things at once
+
+
+def test_an_edit_while_its_document_is_embedded_wins(library: Library, tiny: Tiny) -> None:
+    """D rulings: a vector of an older version is not stored, nor is one remembered given to it."""
+    store = store_of(library)
+    library.config = config("none")
+    library.add(content="The first version.", path="a.md")
+    (model,), (old,) = store.models(), store.unembedded(store.models()[0], 10)
+    library.add(content="The second version.", path="a.md")
+    store.write_vectors(model, [old], tiny.embed_documents([old.text]))
+    assert (library.status().embedded, store.count_unembedded(model)) == (4, 1)
+    assert store.reuse(model, [old]) == set()
+    library.remove("content:a.md")
+    store.write_vectors(model, [old], tiny.embed_documents([old.text]))
+    assert store.check() == []
+
+
+def test_an_edit_in_the_middle_of_a_run_is_embedded_by_the_next(
+    library: Library, tiny: Tiny, place: Path
+) -> None:
+    """Issue: nothing half new; the run goes on, and says afterwards what is left."""
+    library.config = config("none")
+    library.add(content="The first version.", path="a.md")
+    edits = iter(["The second version."])
+
+    def edit() -> None:
+        with opened(place, config("none")) as writer:
+            for text in edits:
+                writer.add(content=text, path="a.md")
+
+    tiny.breaks = edit
+    library.config = config()
+    library.embed()
+    assert library.status().embedded == 4
+    library.embed()
+    assert library.status().embedded == 5
+    assert store_of(library).check() == []
+
+
+# ----------------------------------------------------------------------------------------- a real server
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
+    """A server of embeddings, which is asked again at once where it fails."""
+    monkeypatch.setattr(http, "WAITS", (0.0, 0.0))
+    with serving() as models:
+        yield models
+
+
+def asking(url: str, model: str = "ollama/m", **embed: Any) -> Config:
+    return override(DEFAULT, {"embed": {"model": model, "url": url, "timeout": 5.0, **embed}})
+
+
+@contextmanager
+def served(place: Path, settings: Config) -> Iterator[Library]:
+    """A library whose model is behind a server, with no connection left open."""
+    with opened(place, settings) as library:
+        try:
+            yield library
+        finally:
+            for embedder in library._embedders.values():
+                getattr(embedder, "close", lambda: None)()
+
+
+def test_a_library_is_embedded_by_a_server(place: Path, models: Models) -> None:
+    """D17, issue: ollama end to end; the server says the dimension, and refuses one text by 400."""
+    models.refuses = lambda text: "barks" in text
+    models.next.append(server.status(500))
+    models.dimension = 256
+    with served(place, asking(models.url)) as library:
+        report = library.add(place / "zoo")
+        assert [failed.source for failed in report.failed] == ["zoo:dogs.md"]
+        assert (library.status().embedded, library.status().model) == (3, "ollama/m")
+        assert store_of(library).models()[0].dimension == 256
+        assert matches(library.search("dog"))["dogs.md"] == "keyword"
+        assert "context length" in library.unembeddable()["zoo:dogs.md"]
+        models.refuses = lambda text: False
+        library.embed()
+        assert library.unembeddable() == {}
+        assert paths(library.search("dog barks night", mode="semantic"))[0] == "dogs.md"
+
+
+def test_a_library_lets_go_of_its_connections(place: Path, models: Models) -> None:
+    """HABITS: what is opened is closed; an agent that opens a library a thousand times does not run out."""
+    with opened(place, asking(models.url)) as library:
+        library.add(content="one fish", path="a.md")
+        (embedder,) = library._embedders.values()
+    assert isinstance(embedder, http.Ollama)
+    with embedder:
+        assert embedder._client is None
+
+
+def test_requests_run_beside_each_other_and_are_bounded(place: Path, models: Models) -> None:
+    """H19: embedding is parallel and bounded."""
+    models.pause = 0.05
+    with served(place, asking(models.url, batch=2, parallel=3)) as library:
+        library.add(content="".join(f"# Part {n}\n\nword{n}\n\n" for n in range(20)), path="a.md")
+        assert library.status().embedded == 20
+    assert 2 <= models.busiest <= 3
+    assert max(len(texts) for texts in models.inputs) == 2
+
+
+MISBEHAVIOUR = {
+    "500": server.status(500),
+    "404": server.status(404),
+    "html": server.said("<html>Welcome</html>", Content_Type="text/html"),
+    "another dimension": server.rows(lambda rows: [row[:5] for row in rows]),
+    "not a number": server.rows(lambda rows: [[float("nan")] * len(row) for row in rows]),
+    "hangs": server.hang,
+    "reset": server.reset,
+}
+
+
+@pytest.mark.parametrize("name", MISBEHAVIOUR)
+def test_words_answer_where_the_server_misbehaves(place: Path, models: Models, name: str) -> None:
+    """BAD_INPUTS: Ollama down, slow, wrong dimension, HTML → keyword search answers and says so."""
+    with served(place, asking(models.url)) as library:
+        library.add(place / "zoo")
+    models.always = MISBEHAVIOUR[name]
+    with served(place, asking(models.url, timeout=0.1)) as library:
+        found = library.search("dog")
+        assert matches(found) == {"dogs.md": "keyword"}
+        assert [note.startswith("Searched by words only. ollama/m: ") for note in found.notes] == [True]
+        with pytest.raises(EmbeddingError, match="ollama/m: "):
+            library.search("dog", mode="semantic")
+        assert library.add(content="A feline sleeps.", path="nap.md").failed
+        assert matches(library.search("feline")) == {"nap.md": "keyword"}
+        assert store_of(library).check() == []
+
+
+def test_commands_where_the_server_is_down(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue: hybrid answers by words with a note; semantic fails with exit 4, and so does embedding."""
+    monkeypatch.setattr(http, "WAITS", ())
+    with serving() as models, served(place, asking(models.url)) as library:
+        library.add(place / "zoo")
+    monkeypatch.setenv("QUIRE_EMBED_MODEL", "ollama/m")
+    monkeypatch.setenv("QUIRE_EMBED_URL", f"http://127.0.0.1:{closed_port()}")
+    out, err = run("search", "dog")
+    assert out.startswith("  1. zoo:dogs.md#dogs")
+    assert "Searched by words only" in err
+    assert "Start it with: ollama serve" in err
+    assert "Start it with: ollama serve" in run("search", "dog", "--mode", "semantic", code=4)[1]
+    assert run("search", "dog", "--mode", "keyword")[1] == ""
+    (place / "zoo" / "cats.md").write_text("# Cats\n\nA cat purrs.\n")
+    assert "embedding: ollama/m: " in run("add", "zoo", code=3)[1]
+    assert "Start it with: ollama serve" in run("embed", code=4)[1]
+    assert run("search", "purrs", "-m", "keyword")[0].startswith("  1. zoo:cats.md#cats")
+
+
+def test_an_address_that_no_server_can_have_does_not_stop_words(place: Path, models: Models) -> None:
+    """Issue: a model that cannot be used never blocks keyword search, whatever the reason."""
+    with served(place, asking(models.url)) as library:
+        library.add(place / "zoo")
+    with served(place, asking("http://a..b")) as library:
+        found = library.search("dog")
+        assert matches(found) == {"dogs.md": "keyword"}
+        assert "embed.url" in found.notes[0]
+
+
+@pytest.mark.parametrize(("short", "full"), [("ollama", "ollama/mxbai-embed-large"), ("mine", "folder/")])
+def test_a_model_may_be_set_by_its_short_name(place: Path, models: Models, short: str, full: str) -> None:
+    """DESIGN §7: `ollama`, or a folder as it is seen from here, is the model that it stands for."""
+    bundled = Path(quire.embed.__file__).parent / "model"
+    (place / "mine").symlink_to(bundled)
+    for _ in range(2):
+        with served(place, asking(models.url, short)) as library:
+            assert library.add(place / "zoo").failed == []
+            assert library.status().model.startswith(full)
+            assert library.search("dog").notes == ()
+
+
+def test_words_answer_where_the_folder_of_a_model_is_gone(place: Path) -> None:
+    """Issue: a failure of the model never blocks keyword search."""
+    folder = place / "mine"
+    folder.mkdir()
+    for file in (Path(quire.embed.__file__).parent / "model").iterdir():
+        (folder / file.name).symlink_to(file)
+    with opened(place, config("none")) as library:
+        library.add(content=ZOO["dogs.md"], path="dogs.md")
+        library.embed(str(folder))
+    (folder / "vocab.txt").unlink()
+    with opened(place, config("")) as library:
+        found = library.search("dog")
+        assert matches(found) == {"dogs.md": "keyword"}
+        assert "the folder must hold model.onnx" in found.notes[0]
+        with pytest.raises(EmbeddingError, match="the folder must hold"):
+            library.search("dog", mode="semantic")
+
+
+# ------------------------------------------------------------------------------------- several processes
+
+
+def command(models: Models, *args: str) -> subprocess.Popen[str]:
+    """`quire` in a process of its own, asking the server."""
+    return subprocess.Popen(
+        [Path(sys.executable).parent / "quire", *args],
+        env={**os.environ, "QUIRE_EMBED_URL": models.url, "QUIRE_EMBED_PARALLEL": "2"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def parts(place: Path, count: int) -> None:
+    """One document of so many chunks, not embedded."""
+    with opened(place, config("none")) as library:
+        text = "".join(f"# Part {number}\n\nword{number} stands here.\n\n" for number in range(count))
+        assert library.add(content=text, path="a.md").chunks == count
+
+
+def test_a_run_that_was_killed_goes_on(place: Path, models: Models) -> None:
+    """BAD_INPUTS: kill -9 at any moment → reopens; no text is embedded twice but those of one batch."""
+    parts(place, 600)
+    models.next.extend([server.fine] * 12)  # the first nine are for the dimension and the first batch
+    models.always = server.hang
+    with command(models, "embed", "--model", "ollama/m") as process:
+        deadline = time.monotonic() + 30
+        while len(models.asked) < 13 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
+    models.always = None
+    with opened(place, config("none")) as library:
+        assert library.status().embedded == embedding._BATCH
+        assert store_of(library).check() == []
+    with command(models, "embed", "--json") as process:
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
+    assert json.loads(out)["embedded"] == 600 - embedding._BATCH
+    asked = Counter(text for texts in models.inputs for text in texts if text.startswith("Part"))
+    assert len(asked) == 600
+    assert sum(times - 1 for times in asked.values()) <= embedding._BATCH
+    with opened(place, config("none")) as library:
+        assert library.status().embedded == 600
+        assert store_of(library).check() == []
+
+
+def test_two_runs_at_once_give_each_chunk_one_vector(place: Path, models: Models) -> None:
+    """BAD_INPUTS: two writers → both finish."""
+    parts(place, 300)
+    models.pause = 0.02
+    embed = ("embed", "--model", "ollama/m")
+    with command(models, *embed) as one, command(models, *embed) as other:
+        said = one.communicate(timeout=60), other.communicate(timeout=60)
+    assert (one.returncode, other.returncode) == (0, 0), said
+    with opened(place, config("none")) as library:
+        store = store_of(library)
+        counted = store.db.execute("SELECT count(*), count(DISTINCT chunk) FROM vectors").fetchone()
+        assert counted == (300, 300)
+        assert len(store.models()) == 1
+        assert store.check() == []
+
+
+# ------------------------------------------------------------------------------------------- the commands
+
+
+class Told:
+    """A progress bar that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, int, str]] = []
+        self.done = 0
+
+    def begin(self, work: str, total: int, unit: str) -> None:
+        self.begun.append((work, total, unit))
+        self.done = 0
+
+    def advance(self, amount: int, failed: int = 0) -> None:
+        self.done += amount
+
+
+def test_long_work_tells_how_far_it_is(place: Path, tiny: Tiny) -> None:
+    """HABITS: progress is told; surfaces show it."""
+    told = Told()
+    with opened(place) as library:
+        library.add(place / "zoo", progress=told)
+    assert told.begun[-1] == ("embedding with tiny", 4, "chunks")
+    assert told.done == 4
+
+
+def test_json_of_embedding(place: Path, run: Run) -> None:
+    """DESIGN §9: --json on all that read; the shapes of embed, status and search."""
+    assert json.loads(run("add", "zoo", "--json")[0])["failed"] == []
+    shown = json.loads(run("embed", "--json")[0])
+    del shown["seconds"]
+    assert shown == {"model": "tiny", "embedded": 0, "reused": 0, "failed": [], "searched_with": "tiny"}
+    status = json.loads(run("status", "--json")[0])
+    expected = "library documents sections chunks bytes collections embedded model not_embedded problems"
+    assert list(status) == expected.split()
+    assert (status["embedded"], status["model"], status["not_embedded"]) == (4, "tiny", {})
+    for mode, match in (("hybrid", "both"), ("keyword", "keyword"), ("semantic", "semantic")):
+        found = json.loads(run("search", "dog", "--mode", mode, "--json")[0])
+        assert (found["mode"], found["notes"]) == (mode, [])
+        assert found["results"][0]["match"] == match
+
+
+def test_embedding_from_the_command_line(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B10, issue: `quire embed` goes on, `--model` switches."""
+    assert "No library at" in run("embed", code=1)[1]
+    monkeypatch.setenv("QUIRE_EMBED_MODEL", "none")
+    run("add", "zoo")
+    assert "Name one: quire embed --model minilm" in run("embed", code=2)[1]
+    assert "quire embed" in run("search", "dog", "-m", "semantic", code=1)[1]
+    monkeypatch.delenv("QUIRE_EMBED_MODEL")
+    assert run("embed", "--model", "tiny")[0].startswith("4 chunks embedded with tiny: ")
+    assert run("search", "automobile")[0].startswith("  1. zoo:cars.md#cars")
+    assert run("embed", "--model", "other")[0].startswith("4 chunks embedded with other: ")
+    assert "embedded with other: all chunks" in run("status")[0]
+    (place / "zoo" / "more.md").write_text(ZOO["dogs.md"])
+    run("add", "zoo")
+    assert run("embed")[0].startswith("0 chunks embedded with other: ")
+    assert "Did you mean 'minilm'" in run("embed", "--model", "minlm", code=2)[1]
+
+
+def test_wrong_arguments_name_the_nearest(place: Path, run: Run) -> None:
+    """BAD_INPUTS: unknown → exit 2 with the nearest name; limits name their range."""
+    run("add", "zoo")
+    assert "Known: hybrid, keyword, semantic" in run("search", "dog", "--mode", "nonsense", code=2)[1]
+    assert "Did you mean 'hybrid'" in run("search", "dog", "--mode", "hybird", code=2)[1]
+    assert "is outside 1 to 1,000" in run("search", "dog", "-m", "semantic", "-n", "0", code=2)[1]
