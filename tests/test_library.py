@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -58,8 +59,9 @@ def docs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
-    return Library.open(tmp_path / "library.db", create=True, config=WORDS)
+def library(library_url: str) -> Iterator[Library]:
+    with Library.open(library_url, create=True, config=WORDS) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -118,12 +120,12 @@ def test_a_changed_file_keeps_its_identity(filled: Library, docs: Path) -> None:
     assert filled.store.check() == []
 
 
-def test_other_settings_cut_a_document_anew(tmp_path: Path, docs: Path) -> None:
+def test_other_settings_cut_a_document_anew(library_url: str, docs: Path) -> None:
     """H18: chunks go by the strategy that made them."""
-    with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
+    with Library.open(library_url, create=True, config=WORDS) as library:
         library.add(docs)
     nodes = override(WORDS, {"chunk": {"strategy": "nodes"}})
-    with Library.open(tmp_path / "l.db", config=nodes) as library:
+    with Library.open(library_url, config=nodes) as library:
         assert library.add(docs).updated == 3
         assert library.store.check() == []
 
@@ -347,7 +349,7 @@ def test_other_languages_have_hits(library: Library, text: str, query: str) -> N
     assert addresses(library, query) == ["c:a.md#x"]
 
 
-def test_not_indexed_is_told_from_no_match(filled: Library, tmp_path: Path) -> None:
+def test_not_indexed_is_told_from_no_match(filled: Library, fresh_url: Callable[[], str]) -> None:
     """T14: NoResults for what was never indexed, an empty result with a note for no match."""
     found = filled.search("xyzzy")
     assert found.results == ()
@@ -359,12 +361,12 @@ def test_not_indexed_is_told_from_no_match(filled: Library, tmp_path: Path) -> N
     ):
         filled.read("docs:guid.md")
     with (
-        Library.open(tmp_path / "empty.db", create=True) as empty,
+        Library.open(fresh_url(), create=True) as empty,
         pytest.raises(NoResults, match="is empty"),
     ):
         empty.search("x")
     with pytest.raises(NoResults, match=r"No library at .*quire add"):
-        Library.open(tmp_path / "absent.db")
+        Library.open(fresh_url())
 
 
 def test_changed_files_are_marked_stale(filled: Library, docs: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sources to a store: what is new or changed is read, cut and written; the rest costs one stat.
+"""Files to a store: what is new or changed is read, cut and written; the rest costs one stat.
 
 Always: a document is written whole or not at all; one that fails keeps its old version and is
 named in the report; a folder that is suddenly empty loses nothing, even when pruning is asked for.
@@ -11,18 +11,17 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from quire import chunkers
 from quire.config import Config
 from quire.document import Document
 from quire.errors import QuireError, SourceError
 from quire.progress import Progress, Silent
-from quire.sources import files, names
+from quire.sources import files
 from quire.sources.files import Found, Skipped
 from quire.stores.base import Filters, Store
 from quire.stores.rows import (
@@ -36,9 +35,6 @@ from quire.stores.rows import (
 )
 from quire.tokens import counter
 from quire.tree import Tree
-
-if TYPE_CHECKING:
-    from quire.sources import web
 
 log = logging.getLogger("quire")
 _BATCH_BYTES = 4_000_000  # of text in one transaction
@@ -163,142 +159,6 @@ def index_folder(
     report.seconds = time.monotonic() - started
     log.info("indexed %s in %.0f ms: %d written", folder, report.seconds * 1000, report.documents)
     return report
-
-
-def index_web(
-    store: Store,
-    source: str,
-    collection: str | None,
-    config: Config,
-    *,
-    kind: str = "document",
-    progress: Progress | None = None,
-) -> Report:
-    """Bring what a store knows of a page or a site up to date, all at once."""
-    started, report = time.monotonic(), Report()
-    log.info("reading %s", source)
-    found = look_at_web(store, source, collection, config, kind=kind, progress=progress)
-    for prepared, replaced in zip(found.new, store.write(found.new, found.gone), strict=True):
-        report.count(prepared, replaced)
-    report.unchanged, report.removed = found.unchanged, len(found.gone)
-    report.failed, report.warnings = found.failed, [*found.notes, *report.warnings]
-    report.seconds = time.monotonic() - started
-    log.info("read %s in %.0f ms: %d written", source, report.seconds * 1000, report.documents)
-    return report
-
-
-@dataclass(slots=True)
-class Looked:
-    """How a page or a site differs from what is stored of it."""
-
-    new: list[Prepared] = field(default_factory=list)  # pages that are new or have changed
-    gone: list[int] = field(default_factory=list)  # documents whose pages a site has no more
-    unchanged: int = 0
-    failed: list[Skipped] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def look_at_web(
-    store: Store,
-    source: str,
-    collection: str | None,
-    config: Config,
-    *,
-    kind: str = "document",
-    progress: Progress | None = None,
-) -> Looked:
-    """Read a page or a site, and compare. Raises SourceError where there is nothing to read."""
-    from quire.sources import web  # with what reads HTML: a search need not wait for it
-    from quire.sources.urls import normalise, target_of
-
-    whole = names.is_site(source)
-    root = web.home(source) if whole else normalise(source)
-    name = collection or target_of(root).host
-    known = {row.url: row for row in store.documents(Filters(name, (kind,)), root=root)}
-    current = {url: row for url, row in known.items() if url and row.made_by == made_by(config)}
-    said = store.fetched(row.seq for row in current.values())
-    pages = _Pages({url: row.checksum for url, row in current.items()}, root, name, kind, config)
-    seen = {url: said[row.seq] for url, row in current.items() if row.seq in said}
-    visit = _visit(source if whole else root, whole, seen, pages, config, progress)
-    kept = {*pages.urls, *visit.unchanged, *(failed.source for failed in visit.failed)}
-    gone = [row.seq for url, row in known.items() if url not in kept] if whole and visit.read else []
-    unchanged = pages.unchanged + len(visit.unchanged)
-    return Looked(pages.new, gone, unchanged, [*pages.failed, *visit.failed], visit.notes)
-
-
-def _visit(
-    source: str, whole: bool, seen: web.Seen, pages: _Pages, config: Config, progress: Progress | None
-) -> web.Visit:
-    import anyio
-
-    from quire.sources import web
-    from quire.sources.fetch import Fetcher
-
-    async def read() -> web.Visit:
-        async with Fetcher(config.web) as fetcher:
-            reader = web.Reader(fetcher, config, seen, pages.take)
-            await (reader.site(source, progress) if whole else reader.page(source))
-            return reader.visit
-
-    return anyio.run(read)
-
-
-class _Pages:
-    """Pages as they come in: what is new is cut and analysed, beside the network."""
-
-    def __init__(
-        self, known: Mapping[str, str], root: str, collection: str, kind: str, config: Config
-    ) -> None:
-        self.known, self.root, self.collection, self.kind = known, root, collection, kind
-        self.config = config
-        self.new: list[Prepared] = []
-        self.failed: list[Skipped] = []
-        self.urls: set[str] = set()
-        self.paths: set[str] = set()
-        self.unchanged = 0
-        self.lock = threading.Lock()
-
-    def take(self, page: web.WebPage) -> None:
-        """Prepare a page, unless it is as it was."""
-        with self.lock:
-            if page.url in self.urls:
-                return
-            self.urls.add(page.url)
-            path = self._path(page.url)
-        try:
-            document = self._document(page, path)
-            if self.known.get(page.url) == document.checksum:
-                self.unchanged += 1
-                return
-            origin = {"url": page.url, "root": self.root, "etag": page.etag}
-            prepared = prepare(document, self.config, self.kind, **origin, last_modified=page.last_modified)
-        except QuireError as error:
-            reason = error.reason if isinstance(error, SourceError) else str(error)
-            self.failed.append(Skipped(page.url, reason))
-            return
-        self.new.append(replace(prepared, warnings=(*page.warnings, *prepared.warnings)))
-
-    def _path(self, url: str) -> str:
-        """The page's path, with a number where two pages would have the same."""
-        path = first = names.path_of(url, self.root)
-        number = 1
-        while path in self.paths:
-            number += 1
-            path = f"{first}-{number}"
-        self.paths.add(path)
-        return path
-
-    def _document(self, page: web.WebPage, path: str) -> Document:
-        make: Any = Document.from_bytes if isinstance(page.content, bytes) else Document.from_text
-        document: Document = make(
-            page.content,
-            path,
-            collection=self.collection,
-            format=page.format,
-            title=page.title,
-            settings=self.config.document,
-        )
-        return document
 
 
 def _listing(root: Path, only: Path | None, config: Config) -> Iterator[Found | Skipped]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from quire import copying, embedding, indexer, searcher, sentences
+from quire import copying, embedding, indexer, searcher, sentences, visitor
 from quire import embed as models
 from quire.config import DEFAULT, Config
 from quire.copying import Copied
@@ -25,6 +25,7 @@ from quire.embed.base import Embedder
 from quire.embedding import Embedded
 from quire.errors import (
     EmbeddingError,
+    LibraryError,
     NoResults,
     NotFound,
     SettingError,
@@ -76,7 +77,7 @@ class Changes:
 
 
 class Library:
-    """One index of documents: a SQLite file."""
+    """One index of documents: a SQLite file, or a PostgreSQL database."""
 
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
         self.store, self.url, self.config = store, url, config
@@ -84,7 +85,7 @@ class Library:
 
     @classmethod
     def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Library:
-        """The library at a path. Raises NoResults if there is none and `create` is not given."""
+        """The library at a path or postgresql:// URL. Raises NoResults if there is none and none is to be made."""
         return cls(open_store(os.fspath(url), create=create), os.fspath(url), config)
 
     def close(self) -> None:
@@ -142,10 +143,9 @@ class Library:
     ) -> Report:
         """A file or folder if there is one of this name, else a URL or a site."""
         path = Path(source)
-        if names.is_url(source) or (
-            names.is_site(source) and not path.exists() and not files.is_document(path)
-        ):
-            return indexer.index_web(self.store, source, collection, self.config, progress=progress)
+        is_file = path.exists() or (path.name == source and files.is_document(path))  # .md is also a domain
+        if names.is_url(source) or (names.is_site(source) and not is_file):
+            return visitor.index_web(self.store, source, collection, self.config, progress=progress)
         return self._add_path(path, collection, prune, progress)
 
     def _add_path(self, path: Path, collection: str | None, prune: bool, progress: Progress | None) -> Report:
@@ -180,16 +180,9 @@ class Library:
 
     def _refresh_web(self, root: str, collection: str, progress: Progress | None) -> Report:
         try:
-            return indexer.index_web(
-                self.store, self._source(root, collection), collection, self.config, progress=progress
-            )
+            return visitor.index_web(self.store, root, collection, self.config, progress=progress)
         except SourceError as problem:
             return Report(failed=[Skipped(problem.source, problem.reason)])
-
-    def _source(self, root: str, collection: str) -> str:
-        """What was added: the page itself, or the llms.txt of a site, whose pages have another URL."""
-        rows = self.store.documents(Filters(collection), root=root)
-        return root if [row.url for row in rows] == [root] else f"{root}{names.INDEX}"
 
     def check(self, collection: str | None = None) -> Changes:
         """Documents whose files or pages have changed or gone. Content of its own is passed over."""
@@ -201,6 +194,8 @@ class Library:
                 missing.append(row)
             elif indexer.checksum_of(row.file, self.config) != row.checksum:
                 changed.append(row)
+        changed.sort(key=lambda row: (row.collection, row.path))
+        missing.sort(key=lambda row: (row.collection, row.path))
         return Changes(tuple(changed), tuple(missing))
 
     def _check_web(self, collection: str | None) -> tuple[list[DocumentRow], list[DocumentRow]]:
@@ -211,14 +206,16 @@ class Library:
                 continue
             rows = {row.url: row for row in self.store.documents(Filters(name), root=root)}
             try:
-                looked = indexer.look_at_web(self.store, self._source(root, name), name, self.config)
+                looked = visitor.look_at_web(self.store, root, name, self.config)
             except NotFound:
                 missing += rows.values()
             except SourceError as problem:
                 log.warning("%s: %s", problem.source, problem.reason)
             else:
-                changed += [rows[new.url] for new in looked.new if new.url in rows]
-                missing += [row for row in rows.values() if row.seq in looked.gone]
+                new = {page.url: page.checksum for page in looked.new}
+                changed += [row for url, row in rows.items() if new.get(url, row.checksum) != row.checksum]
+                gone = {*looked.gone, *(rows[url].seq for url in looked.missing & rows.keys())}
+                missing += [row for row in rows.values() if row.seq in gone]
         return changed, missing
 
     def remove(
@@ -256,6 +253,13 @@ class Library:
         """
         with Library.open(to, create=True, config=self.config) as target, self.store.reading():
             return copying.copy(self.store, target.store, target.url, progress)
+
+    def grant(self, role: str, collections: Iterable[str]) -> None:
+        """Let a role of a PostgreSQL server see and write these collections and no others."""
+        grant = getattr(self.store, "grant", None)
+        if grant is None:
+            raise LibraryError(self.url, "is a file: whoever can read it sees all. Roles need PostgreSQL")
+        grant(role, collections)
 
     # --------------------------------------------------------------------------------- embedding
 

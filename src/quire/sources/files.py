@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quire.config import DEFAULT, DocumentSettings
-from quire.document import BOM, Document, encoding_of, text_of
+from quire.document import BOM, Document, encoding_of
 from quire.errors import TooLarge, Unreadable
 
 WEB_PAGES = (".html", ".htm")
@@ -58,8 +58,10 @@ def _markdown(page: bytes) -> bytes:
     if b"\0" in page[:8192] and encoding_of(page) == "utf-8":
         return page  # binary, whatever its name says: it is refused as such
     from quire import html
+    from quire.sources.page import declared_charset, likely_charset
 
-    return html.to_markdown(text_of(page)).text.encode()
+    charset = declared_charset(page, {}) or likely_charset(page, "html")[0]
+    return html.to_markdown(page.decode(charset, "replace")).text.encode()
 
 
 def is_document(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from urllib.parse import unquote, urlsplit
 
@@ -15,17 +16,32 @@ def is_url(source: str) -> bool:
 
 
 def is_site(source: str) -> bool:
-    """Whether a source names a whole site: `example.com`, or the URL of an llms.txt."""
-    path = urlsplit(source if is_url(source) else f"https://{source}").path
-    if path.rpartition("/")[2] in (INDEX, FULL):
-        return True
-    return not is_url(source) and path in ("", "/") and _NAME.fullmatch(source.rstrip("/")) is not None
+    """Whether a source names a whole site: `example.com`, or an llms.txt with its host."""
+    named = source.partition("://")[2] if is_url(source) else source
+    host, _, path = re.split("[?#]", named)[0].partition("/")
+    if not is_url(source) and not _NAME.fullmatch(host):
+        return False
+    return path.rpartition("/")[2] in (INDEX, FULL) or (not is_url(source) and not path)
 
 
-def path_of(url: str, site: str) -> str:
-    """A page's path in the collection of its site; pages of other hosts begin with theirs."""
-    there, here = urlsplit(url), urlsplit(site)
-    path = unquote(there.path).strip("/") or "index"
+_SAYS_MORE = re.compile(r"%(?:2f|3f)|\?.*%(?:23|26|2b|3d)", re.I)  # escapes of what means something unescaped
+_HASH = 8  # characters
+
+
+def path_of(url: str, root: str) -> str:
+    """A page's path in the collection of what was added, the same whatever else is there.
+
+    Pages of other hosts begin with theirs, and a folder is its index. A hash of the URL ends the
+    paths of those that would be like a more usual URL's.
+    """
+    there, here = urlsplit(url), urlsplit(root)
+    path = unquote(there.path).removeprefix("/")
+    path += "index" if path.endswith("/") or not path else ""
+    usual = there.scheme == here.scheme and "\ufffd" not in path and not _SAYS_MORE.search(url)
+    usual = usual and not there.path.endswith("/index")
     path += f"?{unquote(there.query)}" if there.query else ""
-    path += f"/{unquote(there.fragment)}" if there.fragment else ""
-    return path if there.netloc == here.netloc else f"{there.netloc}/{path}"
+    if there.fragment:
+        path += f"/{unquote(there.fragment)}"
+        usual = usual and there.path.endswith(FULL)
+    path = path if there.netloc == here.netloc else f"{there.netloc}/{path}"
+    return path if usual else f"{path}-{hashlib.sha256(url.encode()).hexdigest()[:_HASH]}"

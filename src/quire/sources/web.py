@@ -3,13 +3,13 @@
 `Reader.page` reads one page; `Reader.site` reads what a site says of itself in llms.txt: the pages of
 its llms-full.txt where that is whole, else the documents that llms.txt links. Always: a page that
 cannot be read is named with its reason and the rest goes on; only pages of the same site are read; what
-has not changed since it was last read is not sent again.
+has not changed since it was last read is not sent again, except where its links are followed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,15 +17,16 @@ from urllib.parse import urljoin, urlsplit
 
 from quire import html
 from quire.config import Config
-from quire.errors import NotFound, QuireError, Refused, SourceError, TransientError
+from quire.errors import NotFound, Refused, SourceError, TransientError
 from quire.progress import Progress, Silent
 from quire.sources import llmstxt
-from quire.sources.files import Skipped
 from quire.sources.names import FULL, INDEX
 from quire.sources.page import Page
 from quire.sources.urls import is_address, normalise, target_of
 
 if TYPE_CHECKING:
+    from anyio import Lock
+
     from quire.sources.fetch import Fetcher
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ _GONE = re.compile(
     r"\W*(?:(?:error )?404\b.*|(?:page|document|file) (?:was )?not found\W*.*|not found\W*)", re.I
 )
 
-Seen = Mapping[str, tuple[str | None, str | None]]  # a URL to the etag and time of what is known of it
+Said = tuple[str | None, str | None]  # what a server says of a page: its etag, and when it was last modified
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +47,34 @@ class WebPage:
     title: str | None  # None: its text says
     content: bytes | str  # the bytes as they came where they are UTF-8
     format: str
-    etag: str | None
-    last_modified: str | None
+    said: Said = (None, None)
     warnings: tuple[str, ...] = ()
+
+
+Take = Callable[[WebPage], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class Visit:
-    """What reading a page or a site brought."""
+    """What reading a page or a site brought, besides the pages that were handed on."""
 
-    read: int = 0
-    unchanged: set[str] = field(default_factory=set)  # URLs of pages that are as they were
-    failed: list[Skipped] = field(default_factory=list)
+    present: set[str] = field(default_factory=set)  # URLs of all pages that there are, read or not
+    unchanged: dict[str, Said] = field(default_factory=dict)  # those that are as they were
+    missing: set[str] = field(default_factory=set)  # those that their server does not have
+    failed: dict[str, str] = field(default_factory=dict)  # what could not be read, and why
     notes: list[str] = field(default_factory=list)
+    unsure: str = ""  # why there may be pages that are not among those present
+
+    def fail(self, url: str, problem: SourceError) -> None:
+        """Note that a page could not be read."""
+        self.failed[url] = problem.reason
+        if isinstance(problem, NotFound):
+            self.missing.add(url)
 
 
-Take = Callable[[WebPage], None]  # called in a worker thread
-
-
-def home(source: str) -> str:
-    """The URL that a site's llms.txt stands right under."""
-    return normalise(urljoin(normalise(source), "."))
+def index_of(source: str) -> str:
+    """The URL of a site's llms.txt."""
+    return normalise(urljoin(normalise(source), INDEX))
 
 
 @cache
@@ -78,42 +86,67 @@ def _suffixes() -> Any:
 
 def same_site(url: str, other: str) -> bool:
     """Whether one owner has both: their hosts end in the same name that can be bought."""
-    a, b = target_of(url).host, target_of(other).host
-    if a == b or is_address(a) or is_address(b):
-        return a == b
-    owner = _suffixes().privatesuffix(a)
-    return owner is not None and owner == _suffixes().privatesuffix(b)
+    return _same_owner(target_of(url).host, target_of(other).host)
+
+
+def _same_owner(host: str, other: str) -> bool:
+    if host == other or is_address(host) or is_address(other):
+        return host == other
+    owner = _suffixes().privatesuffix(host)
+    return owner is not None and owner == _suffixes().privatesuffix(other)
 
 
 class Reader:
-    """Reads pages with one fetcher; `seen` is what is known of them."""
+    """Reads a page or a site with one fetcher.
 
-    def __init__(self, fetcher: Fetcher, config: Config, seen: Seen, take: Take) -> None:
-        self.fetcher, self.config, self.seen, self.take = fetcher, config, seen, take
+    `known` is what servers said of the pages that are stored; pages that are read are handed to `take`.
+    """
+
+    def __init__(self, fetcher: Fetcher, config: Config, known: Mapping[str, Said], take: Take) -> None:
+        self.fetcher, self.config, self.known, self.take = fetcher, config, known, take
         self.visit = Visit()
-        self._robots: dict[str, Any] = {}
+        self._site: str | None = None  # its llms.txt; None for a page that a person named
+        self._rules: dict[str, Any] = {}  # of robots.txt, by origin
+        self._asking: dict[str, Lock] = {}
+        self._asked: set[str] = set()
+        self._ends: dict[str, str] = {}  # where redirects lead
         self._missing_twins = 0
+        self._over = 0  # pages that are too many
 
     # ------------------------------------------------------------------------------------- a page
 
-    async def page(self, url: str, site: str | None = None) -> tuple[str, ...]:
-        """Read one page and hand it on; the links in it. Raises SourceError."""
-        etag, last_modified = self.seen.get(url, (None, None))
+    async def page(self, url: str) -> None:
+        """Read the page that a person named and hand it on. Raises SourceError."""
+        self.visit.present.add(url)
+        await self._page(url, follow=False)
+
+    async def _page(self, url: str, *, follow: bool) -> Iterable[str]:
+        """Read a page and hand it on; the links in it if they are to be followed."""
+        etag, last_modified = (None, None) if follow else self.known.get(url, (None, None))
         page = await self.fetcher.get(url, etag=etag, last_modified=last_modified)
-        if site is not None and not same_site(page.final_url, site):
+        if self._site and not same_site(page.final_url, self._site):
             raise Refused(url, f"leads to another site, {page.final_url}")
+        if page.final_url != url:
+            self._ends[url] = page.final_url
+            if page.final_url in self._asked:
+                return ()  # that page is read by itself
         if page.status == 304:
-            self.visit.unchanged.add(url)
+            self.visit.unchanged[url] = (page.etag, page.last_modified)
             return ()
-        if page.kind != "html":
-            await _in_thread(self._hand_on, url, page)
-            return ()
-        article = await _in_thread(html.to_markdown, _text(page), page.final_url)
+        if page.kind == "html":
+            return await self._html(url, page)
+        await self._hand_on(url, page)
+        return await in_thread(_links, page) if follow and page.kind == "markdown" else ()
+
+    async def _html(self, url: str, page: Page) -> Iterable[str]:
+        article = await in_thread(html.to_markdown, _text(page), page.final_url)
         if _GONE.fullmatch(article.title.strip()) and len(article.text) < _LITTLE:
             raise NotFound(url, f"says {article.title.strip()!r}, though its status is 200", 404)
-        twin = await self._twin((*page.links, *article.alternates), page)
-        plain = replace(page, kind="markdown", charset="utf-8", content=article.text.encode())
-        await _in_thread(self._hand_on, url, twin or plain, None if twin else article.title)
+        if twin := await self._twin((*page.links, *article.alternates), page):
+            await self._hand_on(url, _unsaid(twin))
+        else:
+            plain = replace(page, kind="markdown", charset="utf-8", content=article.text.encode())
+            await self._hand_on(url, plain, article.title)
         links: tuple[str, ...] = article.links
         return links
 
@@ -132,129 +165,206 @@ class Reader:
 
     async def _markdown_at(self, url: str, page: Page) -> Page | None:
         try:
-            if not same_site(url, page.final_url):
+            if not same_site(url, page.final_url) or (self._site and not await self._may(url)):
                 return None
             found = await self.fetcher.get(url)
         except SourceError:
             return None
-        return found if found.kind == "markdown" else None
+        return found if found.kind == "markdown" and same_site(found.final_url, page.final_url) else None
 
-    def _hand_on(self, url: str, page: Page, title: str | None = None) -> None:
+    async def _hand_on(self, url: str, page: Page, title: str = "") -> None:
         warnings = (f"its encoding was guessed to be {page.charset}",) if page.guessed else ()
         content = page.content if page.charset in ("utf-8", "utf-8-sig") else _text(page)
         format = "text" if page.kind == "text" else "markdown"
-        self.take(WebPage(url, title or None, content, format, page.etag, page.last_modified, warnings))
-        self.visit.read += 1
+        said = (page.etag, page.last_modified)
+        await self.take(WebPage(url, title or None, content, format, said, warnings))
 
     # ------------------------------------------------------------------------------------- a site
 
     async def site(self, source: str, progress: Progress | None = None) -> None:
         """Read what a site says of itself and hand its pages on. Raises SourceError if that is nothing."""
-        start = home(source)
-        index, full = await self._said(start)
-        links = llmstxt.parse(_text(index), index.final_url).links if index else ()
-        wanted = [link.url for link in links if same_site(link.url, start)]
-        if len(wanted) < len(links):
-            self.visit.notes.append(f"{len(links) - len(wanted):,} links lead to other sites and were left.")
-        if index:
-            await _in_thread(self._hand_on, normalise(urljoin(start, INDEX)), index)
-        if full and await _in_thread(self._pages_of, full, wanted):
+        self._site = index_of(source)
+        index, full = await self._file(INDEX), await self._file(FULL)
+        if isinstance(index, SourceError) and isinstance(full, SourceError):
+            raise self._nothing(index, full)
+        wanted = await self._index(index)
+        if await self._full(full, len(wanted)):
             return
-        if not index:
-            raise NotFound(source, f"has no {INDEX}, and its {FULL} is empty", 404)
-        await self._crawl(wanted, start, progress or Silent())
+        if isinstance(index, SourceError):
+            raise self._nothing(index)
+        if not wanted:
+            self.visit.unsure = f"{INDEX} links to no page of the site"
+        await self._crawl(wanted, progress or Silent())
 
-    async def _said(self, start: str) -> tuple[Page | None, Page | None]:
-        """Its llms.txt and its llms-full.txt, as far as they are there."""
-        found: list[Page | None] = []
-        problems: list[SourceError] = []
-        for name in (INDEX, FULL):
-            try:
-                page = await self.fetcher.get(urljoin(start, name))
-                found.append(None if page.kind == "html" else page)  # a server that has a page for everything
-            except SourceError as problem:
-                problems.append(problem)
-                found.append(None)
-        if not any(found):
-            passing = next((p for p in problems if isinstance(p, TransientError | Refused)), None)
-            how = "Add a page by its URL, such as quire add https://example.com/guide"
-            raise passing or NotFound(start, f"has neither {INDEX} nor {FULL}. {how}", 404)
-        if found[0] and len(problems) == 1 and isinstance(problems[0], TransientError):
-            self.visit.notes.append(f"{FULL} could not be read: {problems[0].reason}")
-        return found[0], found[1]
+    async def _file(self, name: str) -> Page | SourceError:
+        """One of the two files in which a site speaks of itself."""
+        url = urljoin(self._site or "", name)
+        try:
+            page = await self.fetcher.get(url)
+        except SourceError as problem:
+            return problem
+        return NotFound(url, "is a web page", 404) if page.kind == "html" else page
 
-    def _pages_of(self, full: Page, wanted: list[str]) -> bool:
+    def _nothing(self, *problems: SourceError) -> SourceError:
+        """Why there is nothing to read of a site."""
+        how = "Add a page by its URL, such as quire add https://example.com/guide"
+        neither = NotFound(urljoin(self._site or "", "."), f"has neither {INDEX} nor {FULL}. {how}", 404)
+        return next((problem for problem in problems if not isinstance(problem, NotFound)), neither)
+
+    async def _index(self, index: Page | SourceError) -> list[str]:
+        """Hand on an llms.txt; the pages of the site that it links."""
+        url = self._site or ""
+        if isinstance(index, NotFound):
+            return []
+        self.visit.present.add(url)
+        if isinstance(index, SourceError):
+            self.visit.fail(url, index)
+            self.visit.unsure = f"{INDEX} could not be read"
+            return []
+        self._asked.add(url)
+        await self._hand_on(url, _unsaid(index))
+        wanted, elsewhere = self._new(_links(index))
+        if elsewhere:
+            self.visit.notes.append(f"{elsewhere:,} links lead to other sites and were left.")
+        return wanted
+
+    async def _full(self, full: Page | SourceError, links: int) -> bool:
         """Hand on the pages of an llms-full.txt, if it is whole: it has most of what llms.txt links."""
-        text = _text(full)
-        pages = [page for page in llmstxt.pages(text) if text[page.start : page.end].strip()]
-        if not pages or 2 * len(pages) < len(wanted):
-            if pages:
-                short = f"{FULL} has {len(pages):,} pages for {len(wanted):,} links"
-                self.visit.notes.append(f"{short}, so the links were read instead.")
+        if isinstance(full, SourceError):
+            if not isinstance(full, NotFound):
+                self.visit.notes.append(f"{FULL} could not be read: {full.reason}")
+                self.visit.unsure = f"{FULL} could not be read"
             return False
-        taken: set[str] = set()
-        for page in self._capped(pages, self.config.web.max_pages):
-            slug = re.sub(r"[^\w.-]+", "-", page.title).strip("-") or "page"
-            url = _unused(urljoin(full.final_url, page.url or f"#{slug}"), taken)
-            self.take(WebPage(url, page.title or None, text[page.start : page.end], "markdown", None, None))
-            self.visit.read += 1
-        return True
+        text = _text(full)
+        pages = await in_thread(_filled, text)
+        if not pages:
+            self.visit.unsure = f"{FULL} is empty"
+        elif 2 * len(pages) < links:
+            short = f"{FULL} has {len(pages):,} pages for {links:,} links"
+            self.visit.notes.append(f"{short}, so the links were read instead.")
+        else:
+            await self._pages(text, pages, full.final_url)
+            return True
+        return False
+
+    async def _pages(self, text: str, pages: list[llmstxt.FullPage], base: str) -> None:
+        taken = set(self.visit.present)
+        urls = [_unused(_own_url(page, base), taken) for page in pages]
+        self.visit.present |= taken
+        for url, page in self._capped(list(zip(urls, pages, strict=True)), self.config.web.max_pages):
+            await self.take(WebPage(url, page.title or None, text[page.start : page.end], "markdown"))
 
     def _capped(self, pages: list[T], most: int) -> list[T]:
         """As many as may be read; it is said if there are more."""
-        if len(pages) > most:
+        self._over += max(len(pages) - most, 0)
+        if self._over:
             cap = f"web.max_pages = {self.config.web.max_pages:,}"
-            reason = f"{len(pages) - most:,} pages are over {cap}. Raise [web] max_pages in quire.toml"
-            self.visit.failed.append(Skipped(INDEX, reason))
+            reason = f"{self._over:,} pages are over {cap}. Raise [web] max_pages in quire.toml"
+            self.visit.failed[INDEX] = reason
         return pages[:most]
 
-    async def _crawl(self, wanted: list[str], start: str, progress: Progress) -> None:
+    # ------------------------------------------------------------------------------------ a crawl
+
+    async def _crawl(self, level: list[str], progress: Progress) -> None:
         """Read pages and what they link to, level by level."""
+        left, depth = self.config.web.max_pages, self.config.web.max_depth
+        while level and depth:
+            depth -= 1
+            self.visit.present.update(level)
+            some = self._capped(level, left)
+            left -= len(some)
+            self._asked.update(some)
+            progress.begin(f"reading {target_of(self._site or '').host}", len(some), "pages")
+            found = await self._level(some, progress, follow=depth > 0)
+            if depth and any(url in self.known and url not in found for url in level):
+                self.visit.unsure = "pages that may link to them could not be read"
+            level, _ = self._new(link for url in some for link in found.get(url, ()))
+        read = self._asked - self.visit.failed.keys()
+        self.visit.present -= {url for url, end in self._ends.items() if end in read}
+
+    async def _level(self, urls: list[str], progress: Progress, *, follow: bool) -> dict[str, Iterable[str]]:
+        """Read pages, a few at once; the links of those that could be read."""
         from anyio import CapacityLimiter, create_task_group
 
-        limit, done, level = CapacityLimiter(self.config.web.concurrency), set[str](), list(wanted)
-        for depth in range(1, self.config.web.max_depth + 1):
-            level = self._capped(level, self.config.web.max_pages - len(done))
-            done |= set(level)
-            progress.begin(f"reading {target_of(start).host}", len(level), "pages")
-            found: list[str] = []
-            async with create_task_group() as tasks:
-                for url in level:
-                    await limit.acquire_on_behalf_of(url)
-                    tasks.start_soon(self._one, url, start, found, limit, progress)
-            if depth == self.config.web.max_depth:
-                return
-            level = [url for url in dict.fromkeys(found) if url not in done and same_site(url, start)]
+        limit = CapacityLimiter(self.config.web.concurrency)
+        found: dict[str, Iterable[str]] = {}
 
-    async def _one(self, url: str, start: str, found: list[str], limit: Any, progress: Progress) -> None:
-        """Read a page of a crawl; what goes wrong with it is noted."""
-        failed = 0
-        try:
-            if not await self._may(url):
-                raise Refused(url, "is not for robots, says robots.txt")
-            found += await self.page(url, start)
-        except QuireError as problem:
-            reason = problem.reason if isinstance(problem, SourceError) else str(problem)
-            self.visit.failed.append(Skipped(url, reason))
-            failed = 1
-        finally:
-            limit.release_on_behalf_of(url)
-        progress.advance(1, failed)
+        async def read(url: str) -> None:
+            try:
+                if not await self._may(url):
+                    raise Refused(url, "is not for robots, says robots.txt")
+                found[url] = await self._page(url, follow=follow)
+            except SourceError as problem:
+                self.visit.fail(url, problem)
+            finally:
+                limit.release_on_behalf_of(url)
+            progress.advance(1, url not in found)
+
+        async with create_task_group() as tasks:
+            for url in urls:
+                await limit.acquire_on_behalf_of(url)
+                tasks.start_soon(read, url)
+        return found
+
+    def _new(self, links: Iterable[str]) -> tuple[list[str], int]:
+        """Pages of the site that links lead to and that are not known yet; how many lead elsewhere."""
+        host, found, elsewhere = target_of(self._site or "").host, dict[str, None](), 0
+        known = {*self.visit.present, *self._ends.values()}
+        for link in dict.fromkeys(links):
+            try:
+                target = target_of(link)
+            except Refused as problem:
+                self.visit.fail(problem.source, problem)
+                continue
+            if not _same_owner(target.host, host):
+                elsewhere += 1
+            elif str(target) not in known:
+                found[str(target)] = None
+        return list(found), elsewhere
 
     async def _may(self, url: str) -> bool:
-        """Whether robots.txt lets a page be read: all if there is none, nothing if it cannot be had."""
-        from protego import Protego
+        """Whether robots.txt lets a page be read."""
+        from anyio import Lock
 
         origin = normalise(urljoin(url, "/"))
-        if origin not in self._robots:
-            try:
-                said = _text(await self.fetcher.get(urljoin(origin, "robots.txt")))
-            except TransientError:
-                said = "User-agent: *\nDisallow: /"
-            except SourceError:
-                said = ""
-            self._robots[origin] = Protego.parse(said)
-        return bool(self._robots[origin].can_fetch(url, "quire"))
+        async with self._asking.setdefault(origin, Lock()):
+            if origin not in self._rules:
+                self._rules[origin] = await self._robots(origin)
+        return bool(self._rules[origin].can_fetch(url, "quire"))
+
+    async def _robots(self, origin: str) -> Any:
+        """The rules of a robots.txt: all may be read if there is none, nothing if it cannot be had."""
+        from protego import Protego
+
+        try:
+            said = _text(await self.fetcher.get(urljoin(origin, "robots.txt")))
+        except TransientError:
+            said = "User-agent: *\nDisallow: /"
+        except SourceError:
+            said = ""
+        return Protego.parse(said)
+
+
+def _links(page: Page) -> list[str]:
+    """The links of an llms.txt, or of another page in markdown."""
+    return [link.url for link in llmstxt.parse(_text(page), page.final_url).links]
+
+
+def _filled(text: str) -> list[llmstxt.FullPage]:
+    """The pages of an llms-full.txt that say something."""
+    return [page for page in llmstxt.pages(text) if text[page.start : page.end].strip()]
+
+
+def _own_url(page: llmstxt.FullPage, base: str) -> str:
+    """The URL of a page of an llms-full.txt: as it says, else its title as a part of that file."""
+    try:
+        url, mark, part = urljoin(base, page.url or "").partition("#")
+        if page.url:
+            return f"{normalise(url)}{mark}{part}"
+    except (ValueError, Refused):  # what it says is no URL
+        pass
+    slug = re.sub(r"[^\w.-]+", "-", page.title).strip("-") or "page"
+    return f"{base}#{slug}"
 
 
 def _unused(url: str, taken: set[str]) -> str:
@@ -269,6 +379,11 @@ def _unused(url: str, taken: set[str]) -> str:
 
 def _text(page: Page) -> str:
     return page.content.decode(page.charset, "replace")
+
+
+def _unsaid(page: Page) -> Page:
+    """A page of which is not remembered what its server says: its URL is not the one that is asked."""
+    return replace(page, etag=None, last_modified=None)
 
 
 def _twins(url: str) -> list[str]:
@@ -286,7 +401,7 @@ def _twins(url: str) -> list[str]:
     return [parts._replace(path=name).geturl() for name in names]
 
 
-async def _in_thread(work: Callable[..., Any], *args: Any) -> Any:
+async def in_thread(work: Callable[..., Any], *args: Any) -> Any:
     """Done beside the network, as it takes the processor."""
     from anyio.to_thread import run_sync
 

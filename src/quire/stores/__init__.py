@@ -1,15 +1,30 @@
-"""Where a library keeps what it knows. `open` picks the store by the library's URL."""
+"""Where a library keeps what it knows. `open_store` picks the store by the library's URL."""
 
 from __future__ import annotations
 
-from quire.errors import SettingError
+from quire.errors import MissingExtra, SettingError
 from quire.stores.base import Store
+
+_POSTGRES = ("postgresql", "postgres")
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
     """The store at a path or URL. Raises NoResults if there is none and it is not to be made."""
-    if "://" in url:
-        raise SettingError("library", f"{url.partition(':')[0]}:// is not supported yet; name a file")
+    scheme, found, _ = url.partition("://")
+    if found and scheme in _POSTGRES:
+        return _open_postgres(url, create)
+    if found:
+        raise SettingError("library", f"{scheme}:// is not supported. Name a file, or postgresql://…")
     from quire.stores.sqlite import SqliteStore
 
     return SqliteStore(url, create=create)
+
+
+def _open_postgres(url: str, create: bool) -> Store:
+    try:
+        import psycopg_pool  # noqa: F401
+    except ImportError as problem:
+        raise MissingExtra("PostgreSQL", "postgres") from problem
+    from quire.stores.postgres import PostgresStore
+
+    return PostgresStore(url, create=create)

@@ -71,6 +71,10 @@ class Store(Protocol):
         """What a server said of documents: etag and last modified; nothing of those it did not send."""
         ...
 
+    def note_fetched(self, said: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Note what a server now says of documents, by row, whose content is unchanged."""
+        ...
+
     def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """The tags of documents, in order; nothing of those without."""
         ...

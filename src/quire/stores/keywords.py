@@ -7,22 +7,17 @@ kept, so that another index can take this one's place in libraries of millions o
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any, Protocol
 
 from quire import analyze
-from quire.query import Query, Term
+from quire.query import Query
+from quire.stores import matching
+from quire.stores.matching import COMMON_SHARES, PAIRS, Match, Phrase
+from quire.stores.matching import WEIGHTS as WEIGHTS
 
 Words = tuple[int, str, str, str]  # a chunk's row, and the terms of its heading, trail and text
-
-WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
-PAIRS = 0.3  # of what words score that stand together in a chunk as they do in the query
-# A term in more than this share of the chunks ranks, but does not match: in a library of so many chunks
-# and more. Measured by bench/search.py: the ten best stay the same in 98 of 100.
-COMMON_SHARES = ((50_000, 0.05), (2000, 0.10))
 
 
 class Keywords(Protocol):
@@ -89,11 +84,10 @@ class Fts5:
         if written < COMMON_SHARES[-1][0] or written < 1.5 * counted:
             return
         chunks = self._value("SELECT count(*) FROM chunks")
-        share = next((share for size, share in COMMON_SHARES if chunks >= size), 1.0)
         self.db.execute("DELETE FROM common_terms")
         self.db.execute(
             "INSERT INTO common_terms SELECT term, doc FROM vocabulary WHERE doc > ?",
-            (chunks * share,),
+            (chunks * matching.common_share(chunks),),
         )
         self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
 
@@ -115,12 +109,12 @@ class Fts5:
 
     def search(self, query: Query, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
         """The best chunks and their scores, among documents `d` that meet the conditions."""
-        expression, times = match_expression(query, self._common_terms())
-        if not expression:
+        match = matching.match(query, self._common_terms())
+        if not match:
             return {}
-        scores = self._ranked(expression, where, args, limit)
-        if together := pair_expression(query):
-            raised, weight = self._ranked(together, where, args, limit), PAIRS * times
+        scores = self._ranked(_match_expression(match), where, args, limit)
+        if pairs := matching.pairs(query):
+            raised, weight = self._ranked(_any(pairs), where, args, limit), PAIRS * match.times
             scores = {chunk: score + weight * raised.get(chunk, 0.0) for chunk, score in scores.items()}
         return scores
 
@@ -128,10 +122,8 @@ class Fts5:
         """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
         left = set(chunks)
         for group in query.demanded:
-            left &= self._matching(_one(group), left)
-        for term in query.left_out:
-            left -= self._matching(_one((term,)), left)
-        return left
+            left &= self._matching(_any(matching.whole(group)), left)
+        return left - self._matching(_any(matching.whole(query.left_out)), left)
 
     def _matching(self, expression: str, chunks: set[int]) -> set[int]:
         """Those of some chunks that match; none if the expression says nothing."""
@@ -162,62 +154,21 @@ class Fts5:
         return self._common[1]
 
 
-def match_expression(query: Query, common: frozenset[str]) -> tuple[str, int]:
-    """A query as FTS5 reads it, and how many times bm25() counts each word in it.
-
-    Rare words match and all words rank; phrases and fields must be there.
-    """
-    needed = [part for group in query.demanded if (part := _one(group))]
-    words = [word for group in query.groups if group not in query.demanded for word in _words(group)]
-    words = list(dict.fromkeys(words))
-    rare = [word for word in words if word.strip('"*') not in common] or words
-    must = needed or ([f"({' OR '.join(rare)})"] if words else [])
-    if not must:
-        return "", 1
-    expression, times = " AND ".join(must), 1
-    only_rank = words if needed else [word for word in words if word not in rare]
-    if only_rank:
+def _match_expression(match: Match) -> str:
+    """A match as FTS5 reads it; bm25() counts a phrase as many times as it is written."""
+    must = [f"({_any(group)})" for group in (*match.needed, match.rare) if group]
+    expression = " AND ".join(must)
+    if match.others:
         # What must match is in the expression twice, so what only ranks must be too.
-        ranked = [*(needed or rare), *only_rank, *only_rank]
-        expression, times = f"({expression}) AND ({' OR '.join(ranked)})", 2
-    without = [part for term in query.left_out if (part := _one((term,)))]
-    return (f"({expression}) NOT ({' OR '.join(without)})" if without else expression), times
+        ranked = [*must, _any(match.others), _any(match.others)]
+        expression = f"({expression}) AND ({' OR '.join(ranked)})"
+    return f"({expression}) NOT ({_any(match.without)})" if match.without else expression
 
 
-def pair_expression(query: Query) -> str:
-    """Each two plain words that stand together in a query, unless they say nothing."""
-    runs: list[list[str]] = [[]]
-    for group in query.groups:
-        plain = len(group) == 1 and not (group[0].phrase or group[0].field or group[0].prefix)
-        if plain:
-            runs[-1] += analyze.terms(group[0].text)
-        else:
-            runs.append([])
-    pairs = [pair for run in runs for pair in pairwise(run) if not analyze.STOP.issuperset(pair)]
-    return " OR ".join(f'"{first} {second}"' for first, second in dict.fromkeys(pairs))
+def _any(phrases: Iterable[Phrase]) -> str:
+    return " OR ".join(map(_written, phrases))
 
 
-def _one(group: tuple[Term, ...]) -> str:
-    """Any one of the terms of a group, each whole."""
-    parts = [part for term in group if (part := _whole(term))]
-    return f"({' OR '.join(parts)})" if parts else ""
-
-
-def _whole(term: Term) -> str:
-    column = {"heading": "title : ", "title": "{title trail} : "}.get(term.field, "")
-    if term.prefix:
-        prefix = re.sub(r"\W|_", "", analyze.fold(term.text))
-        return f'{column}"{prefix}" *' if prefix else ""
-    terms = analyze.terms(term.text)
-    return f'{column}"{" ".join(terms)}"' if terms else ""
-
-
-def _words(group: tuple[Term, ...]) -> list[str]:
-    """Each word of a group by itself."""
-    words = []
-    for term in group:
-        if term.prefix or term.field or term.phrase:
-            words += [part] if (part := _whole(term)) else []
-        else:
-            words += [f'"{word}"' for word in analyze.terms(term.text)]
-    return words
+def _written(phrase: Phrase) -> str:
+    column = {(0,): "title : ", (0, 1): "{title trail} : "}.get(phrase.columns, "")
+    return f'{column}"{" ".join(phrase.terms)}"{" *" if phrase.prefix else ""}'

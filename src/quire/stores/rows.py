@@ -13,6 +13,7 @@ from quire import analyze
 from quire.chunkers.base import NAMESPACE, Chunk
 from quire.tree import Tree
 
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 MAX_CHUNKS = 1 << 20  # of one document: a chunk's row is the document's row times this, plus its index
 
 
@@ -159,6 +160,14 @@ class Prepared:
     created_at: int = 0  # milliseconds; 0 is now
     updated_at: int = 0
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", storable(self.title))
+
+
+def storable(text: str) -> str:
+    """A title or a name as every database takes it."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
 
 def row_id(kind: str, address: str) -> str:
     """The id of what has an address. Kinds do not share ids."""
@@ -178,10 +187,10 @@ def section_rows(tree: Tree, tokens: dict[int, int]) -> tuple[tuple[int | str, .
             section.parent.position if section.parent else -1,
             section.level,
             children[section.position],
-            section.title,
+            storable(section.title),
             section.slug,
-            json.dumps(section.trail, ensure_ascii=False),
-            section.header_path,
+            json.dumps([storable(title) for title in section.trail], ensure_ascii=False),
+            storable(section.header_path),
             section.start,
             section.own_end,
             section.end,
@@ -217,7 +226,7 @@ def chunk_rows(chunks: list[Chunk]) -> tuple[tuple[int | str, ...], ...]:
             chunk.start_line,
             chunk.end_line,
             chunk.tokens,
-            chunk.context,
+            storable(chunk.context),
         )
         for chunk in chunks
     )

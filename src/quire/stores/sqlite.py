@@ -309,6 +309,15 @@ class SqliteStore:
         found = self._in("SELECT document, etag, last_modified FROM fetches WHERE document", rows)
         return {row: (etag, modified) for row, etag, modified in found}
 
+    def note_fetched(self, said: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Note what a server now says of documents, by row, whose content is unchanged."""
+        with self._transaction():
+            self.db.executemany("DELETE FROM fetches WHERE document = ?", ((row,) for row in said))
+            self.db.executemany(
+                "INSERT INTO fetches SELECT seq, ?, ? FROM documents WHERE seq = ?",
+                ((etag, modified, row) for row, (etag, modified) in said.items() if etag or modified),
+            )
+
     def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """The tags of documents, in order; nothing of those without."""
         found: dict[int, list[str]] = {}

@@ -29,8 +29,8 @@ _library = click.option(
     "-L",
     "--library",
     envvar="QUIRE_LIBRARY",
-    metavar="FILE",
-    help="The library; by default the nearest .quire/library.db upward, else your own.",
+    metavar="FILE|URL",
+    help="A file or postgresql://…; by default the nearest .quire/library.db upward, else your own.",
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each document.")
 

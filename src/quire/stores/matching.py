@@ -1,0 +1,112 @@
+"""A query as a keyword index is asked it, the same for every database.
+
+In goes a Query and the terms that are common, out comes a Match: what must be there, what only ranks,
+what must not be there. A store turns it into its database's own language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from quire import analyze
+from quire.query import Query, Term
+
+WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
+PAIRS = 0.3  # of what words score that stand together in a chunk as they do in the query
+# A term in more than this share of the chunks ranks, but does not match: in a library of so many chunks
+# and more. Measured by bench/search.py: the ten best stay the same in 98 of 100.
+COMMON_SHARES = ((50_000, 0.05), (2000, 0.10))
+
+_EVERYWHERE = (0, 1, 2)
+_COLUMNS = {"heading": (0,), "title": (0, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Terms that stand together; a word is a phrase of one."""
+
+    terms: tuple[str, ...]
+    prefix: bool = False  # its one term is the beginning of others
+    columns: tuple[int, ...] = _EVERYWHERE  # where it may stand, by their places in WEIGHTS
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is one whole term that may stand anywhere."""
+        return len(self.terms) == 1 and not self.prefix and self.columns == _EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What is looked for: one of each group that is needed; where none is, one of the rare."""
+
+    needed: tuple[tuple[Phrase, ...], ...]
+    rare: tuple[Phrase, ...]
+    others: tuple[Phrase, ...]  # they only rank
+    without: tuple[Phrase, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.needed or self.rare)
+
+    @property
+    def ranking(self) -> tuple[Phrase, ...]:
+        """All that counts for the score."""
+        return (*(phrase for group in self.needed for phrase in group), *self.rare, *self.others)
+
+    @property
+    def times(self) -> int:
+        """How many times each counts: a database may need what must match, and what only ranks, twice."""
+        return 2 if self.others else 1
+
+
+def common_share(chunks: int) -> float:
+    """The share of the chunks from which on a term is common, in a library of so many."""
+    return next((share for size, share in COMMON_SHARES if chunks >= size), 1.0)
+
+
+def match(query: Query, common: frozenset[str]) -> Match:
+    """What a query asks: rare words match and all words rank; phrases and fields must be there."""
+    needed = tuple(group for terms in query.demanded if (group := whole(terms)))
+    found = (word for terms in query.groups if terms not in query.demanded for word in _words(terms))
+    words = tuple(dict.fromkeys(found))
+    rare = () if needed else tuple(w for w in words if not (w.is_word and w.terms[0] in common)) or words
+    others = tuple(word for word in words if word not in rare)
+    return Match(needed, rare, others, whole(query.left_out))
+
+
+def whole(terms: tuple[Term, ...]) -> tuple[Phrase, ...]:
+    """Each term as one phrase, unless nothing is left of it."""
+    return tuple(phrase for term in terms if (phrase := _phrase(term)))
+
+
+def pairs(query: Query) -> list[Phrase]:
+    """Each two plain words that stand together in a query, unless they say nothing."""
+    runs: list[list[str]] = [[]]
+    for group in query.groups:
+        plain = len(group) == 1 and not (group[0].phrase or group[0].field or group[0].prefix)
+        if plain:
+            runs[-1] += analyze.terms(group[0].text)
+        else:
+            runs.append([])
+    found = [pair for run in runs for pair in pairwise(run) if not analyze.STOP.issuperset(pair)]
+    return [Phrase(pair) for pair in dict.fromkeys(found)]
+
+
+def _phrase(term: Term) -> Phrase | None:
+    columns = _COLUMNS.get(term.field, _EVERYWHERE)
+    if term.prefix:
+        prefix = re.sub(r"\W|_", "", analyze.fold(term.text))
+        return Phrase((prefix,), True, columns) if prefix else None
+    terms = tuple(analyze.terms(term.text))
+    return Phrase(terms, False, columns) if terms else None
+
+
+def _words(group: tuple[Term, ...]) -> Iterator[Phrase]:
+    """Each word of a group by itself."""
+    for term in group:
+        if term.prefix or term.field or term.phrase:
+            yield from whole((term,))
+        else:
+            yield from (Phrase((word,)) for word in analyze.terms(term.text))

@@ -1,0 +1,485 @@
+"""A library in a PostgreSQL database with pgvector: for a team.
+
+Always: one transaction covers text, sections, chunks, terms and what becomes of vectors; writers of the
+same document wait for one another; a document's number comes from its id, in any process. Within the
+database, policies keep roles and scoped connections to their collections, whatever statement they send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from psycopg import sql
+
+from quire import analyze
+from quire.document import encoding_of, text_of
+from quire.query import Query
+from quire.result import Hit, Node
+from quire.stores import postgres_words, postgres_writing
+from quire.stores.base import Counts, Filters
+from quire.stores.postgres_checks import CHECKS
+from quire.stores.postgres_database import CHUNK_ID, SPLIT_ID, Connection, Database, conditions, copy
+from quire.stores.postgres_vectors import VectorTable
+from quire.stores.postgres_words import Words
+from quire.stores.postgres_writing import Identity, identity_of, next_generation
+from quire.stores.rows import (
+    MAX_CHUNKS,
+    ChunkRow,
+    DocumentRow,
+    Model,
+    Prepared,
+    SectionRow,
+    Unembedded,
+    embedded,
+    storable,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from quire.embed.base import Vectors
+
+T = TypeVar("T")
+
+_TERMS = str(analyze.VERSION)
+_DOCUMENT = ", ".join(f"d.{field.name}" for field in fields(DocumentRow))
+_SECTION = ", ".join(f's."{field.name}"' for field in fields(SectionRow))
+_CHUNK = ", ".join([CHUNK_ID, *(f'c."{field.name}"' for field in fields(ChunkRow)[1:])])
+_HELD = (
+    *("documents", "sections", "chunks", "words"),
+    *("vectors", "embedded", "remembered", "embedding_failures", "fetches", "tags"),
+)
+
+
+class PostgresStore:
+    """One open database, used by one thread at a time.
+
+    `tenant` names collections: it sees and writes no others. `?collections=a,b` in the URL does the same.
+    """
+
+    def __init__(self, url: str, tenant: Sequence[str] | None = None, *, create: bool = False) -> None:
+        self.db = Database(url, tenant, create=create)
+        self.words = Words(self.db)
+        self.vectors = VectorTable(self.db)
+        self._kept: dict[str, tuple[int, Any]] = {}
+        try:
+            self._renew_terms()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Everything read within is of one moment. One within another is part of it."""
+        with self.db.reading():
+            yield
+
+    def grant(self, role: str, collections: Iterable[str]) -> None:
+        """Let a role of the server see and write these collections and no others; none takes it all away."""
+
+        def action(db: Connection) -> None:
+            who = sql.Identifier(role)
+            held = sql.SQL(", ").join(sql.Identifier("quire", table) for table in _HELD)
+            for allowed in (
+                "USAGE ON SCHEMA quire",
+                "SELECT ON quire.migrations, quire.models, quire.facts, quire.writes",
+                "UPDATE ON quire.writes",
+            ):
+                db.execute(sql.SQL("GRANT {} TO {}").format(sql.SQL(allowed), who))
+            db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(held, who))
+            db.execute("DELETE FROM quire.grants WHERE role = %s", (role,))
+            db.execute(
+                "INSERT INTO quire.grants SELECT %s, name FROM unnest(%s::text[]) AS name",
+                (role, list(dict.fromkeys(collections))),
+            )
+
+        self.db.write(action)
+
+    # ---------------------------------------------------------------------------------- writing
+
+    def generation(self) -> int:
+        """A number that moves whenever anything is written."""
+        return self.db.generation()
+
+    def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
+        """Write documents in one transaction, and remove some; for each, whether it replaced one."""
+        latest = {identity_of(new): new for new in batch}  # of one document twice in a batch, the last stays
+
+        def action(db: Connection) -> set[Identity]:
+            if remove:
+                self._remove(db, remove)
+            replaced = postgres_writing.write(db, latest)
+            if replaced:
+                self.vectors.let_go(db, [row for row, _ in replaced.values()])
+            next_generation(db, sum(len(new.chunks) for new in latest.values()))
+            self.words.grown(db)
+            return set(replaced)
+
+        seen, answers = self.db.write(action), list[bool]()
+        for identity in map(identity_of, batch):
+            answers.append(identity in seen)
+            seen.add(identity)
+        return answers
+
+    def touch(self, seen: Iterable[tuple[int, int, int]]) -> None:
+        """Note that documents (row, size, mtime) are unchanged though their files were written."""
+        facts = sorted(seen)
+
+        def action(db: Connection) -> None:
+            with db.cursor() as cursor:
+                cursor.executemany(
+                    "UPDATE quire.documents SET size = %s, mtime_ns = %s WHERE seq = %s",
+                    [(size, mtime, row) for row, size, mtime in facts],
+                )
+
+        self.db.write(action)
+
+    def move(self, row: int, path: str, mtime_ns: int) -> None:
+        """Give a document another path and keep all that is known of it."""
+
+        def action(db: Connection) -> None:
+            if not postgres_writing.move(db, row, path, mtime_ns):
+                raise self.db.error(f"nothing was moved: there is no document {row}, or one at {path}")
+            next_generation(db)
+
+        self.db.write(action)
+
+    def promote(self, row: int, level: str) -> None:
+        """Set the promotion of a document, and with it of all its chunks, which have none of their own."""
+
+        def action(db: Connection) -> None:
+            db.execute("UPDATE quire.documents SET promotion = %s WHERE seq = %s", (level, row))
+            next_generation(db)
+
+        self.db.write(action)
+
+    def remove(self, rows: Sequence[int]) -> None:
+        """Delete documents and all that belongs to them, in one transaction."""
+
+        def action(db: Connection) -> None:
+            self._remove(db, rows)
+            next_generation(db)
+
+        self.db.write(action)
+
+    def _remove(self, db: Connection, rows: Sequence[int]) -> None:
+        wanted = (list(rows),)
+        db.execute("SELECT 1 FROM quire.documents WHERE seq = ANY (%s) ORDER BY seq FOR UPDATE", wanted)
+        self.vectors.let_go(db, rows, all=True)
+        db.execute("DELETE FROM quire.documents WHERE seq = ANY (%s)", wanted)
+
+    def _renew_terms(self) -> None:
+        """Make the keyword index anew if other rules made its terms."""
+        if self.db.is_scoped or self._made_terms() == _TERMS:
+            return
+        self.db.write(self._make_terms)
+
+    def _made_terms(self) -> str | None:
+        value = self.db.value("SELECT value FROM quire.facts WHERE name = 'terms'")
+        return None if value is None else str(value)
+
+    def _make_terms(self, db: Connection) -> None:
+        db.execute("LOCK TABLE quire.words IN EXCLUSIVE MODE")
+        db.execute("DELETE FROM quire.words")
+        with self.reading():
+            for row in self.documents(Filters()):
+                made = postgres_words.rows_of(row.seq, row.collection, row.kind, self._words_of(row.seq))
+                copy(db, "words", postgres_words.TYPES, made)
+        db.execute("UPDATE quire.facts SET value = %s WHERE name = 'terms'", (_TERMS,))
+        next_generation(db)
+
+    def _words_of(self, row: int) -> Iterator[tuple[str, str, str]]:
+        """The terms of each chunk of a document, worked out from what is stored."""
+        text = text_of(self.source(row))
+        trails = {section.position: section.titles for section in self.sections(row)}
+        for chunk in self._chunk_rows("c.document = %s", row):
+            yield words_of(trails[chunk.section], text[chunk.start : chunk.end])
+
+    # ---------------------------------------------------------------------------------- reading
+
+    def documents(self, filters: Filters, *, root: str | None = None) -> list[DocumentRow]:
+        """Documents by collection and path."""
+        where, args = conditions(filters)
+        rows = self.db.rows(
+            f"SELECT {_DOCUMENT} FROM quire.documents AS d WHERE {where or 'true'}"
+            " AND (%s::text IS NULL OR d.root = %s) ORDER BY d.collection, d.path, d.kind",
+            [*args, root, root],
+        )
+        return [DocumentRow(*row) for row in rows]
+
+    def document(self, collection: str | None, path: str) -> DocumentRow | None:
+        """One document by its path, in any collection if none is named."""
+        rows = self.db.rows(
+            f"SELECT {_DOCUMENT} FROM quire.documents AS d WHERE d.path = %s"
+            " AND (%s::text IS NULL OR d.collection = %s) ORDER BY d.collection, d.kind LIMIT 1",
+            [storable(path), *[None if collection is None else storable(collection)] * 2],
+        )
+        return DocumentRow(*rows[0]) if rows else None
+
+    def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
+        """Documents by their rows."""
+        found = self.db.rows(
+            f"SELECT {_DOCUMENT} FROM quire.documents AS d WHERE d.seq = ANY (%s)", [list(rows)]
+        )
+        return {row[0]: DocumentRow(*row) for row in found}
+
+    def source(self, row: int) -> bytes:
+        """The exact bytes of a document."""
+        return bytes(self.db.value("SELECT source FROM quire.documents WHERE seq = %s", row))
+
+    def passage(self, row: int, start: int, end: int) -> str:
+        """The text of some bytes of a document, without reading the rest."""
+        beginning, some = self.db.rows(
+            "SELECT substring(source, 1, 2), substring(source, %s, %s) FROM quire.documents WHERE seq = %s",
+            (start + 1, end - start, row),
+        )[0]
+        return text_of(bytes(some), encoding_of(bytes(beginning)))
+
+    def sections(self, row: int) -> list[SectionRow]:
+        """The sections of a document, in order."""
+        rows = self.db.rows(
+            f"SELECT {_SECTION} FROM quire.sections AS s WHERE s.document = %s ORDER BY s.position", (row,)
+        )
+        return [SectionRow(*found) for found in rows]
+
+    def section(self, row: int, position: int) -> SectionRow:
+        """One section."""
+        rows = self.db.rows(
+            f"SELECT {_SECTION} FROM quire.sections AS s WHERE s.document = %s AND s.position = %s",
+            (row, position),
+        )
+        return SectionRow(*rows[0])
+
+    def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
+        """Sections by (document, position), with all their ancestors."""
+        wanted = list(keys)
+        rows = self.db.rows(
+            "WITH RECURSIVE up (document, position, parent, level, children) AS ("
+            " SELECT s.document, s.position, s.parent, s.level, s.children"
+            " FROM unnest(%s::bigint[], %s::integer[]) AS k (document, position)"
+            " JOIN quire.sections AS s USING (document, position)"
+            " UNION SELECT s.document, s.position, s.parent, s.level, s.children FROM up"
+            " JOIN quire.sections AS s ON s.document = up.document AND s.position = up.parent"
+            ") SELECT * FROM up",
+            ([key[0] for key in wanted], [key[1] for key in wanted]),
+        )
+        return {(row[0], row[1]): Node(*row) for row in rows}
+
+    def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
+        """Chunks by their ids."""
+        rows = self.db.rows(
+            f"SELECT {_CHUNK} FROM unnest(%s::bigint[]) AS id"
+            f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}",
+            (list(ids),),
+        )
+        return {row[0]: ChunkRow(*row) for row in rows}
+
+    def _chunk_rows(self, where: str, *args: Any) -> list[ChunkRow]:
+        rows = self.db.rows(f"SELECT {_CHUNK} FROM quire.chunks AS c WHERE {where} ORDER BY c.index", args)
+        return [ChunkRow(*row) for row in rows]
+
+    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
+        """What a server said of documents: etag and last modified; nothing of those it did not send."""
+        found = self.db.rows(
+            "SELECT document, etag, last_modified FROM quire.fetches WHERE document = ANY (%s)", [list(rows)]
+        )
+        return {row: (etag, modified) for row, etag, modified in found}
+
+    def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """The tags of documents, in order; nothing of those without."""
+        found: dict[int, list[str]] = {}
+        statement = "SELECT document, tag FROM quire.tags WHERE document = ANY (%s) ORDER BY tag"
+        for row, tag in self.db.rows(statement, [list(rows)]):
+            found.setdefault(row, []).append(tag)
+        return {row: tuple(tags) for row, tags in found.items()}
+
+    def kinds(self) -> frozenset[str]:
+        """The kinds of documents there are."""
+        statement = "SELECT DISTINCT kind FROM quire.documents"
+        return self._once("kinds", lambda: frozenset(row[0] for row in self.db.rows(statement)))
+
+    def collections(self) -> list[str]:
+        """The names of the collections, each found by a step along the index."""
+        rows = self.db.rows(
+            "WITH RECURSIVE names (name) AS (SELECT min(collection) FROM quire.documents UNION ALL"
+            " SELECT (SELECT min(collection) FROM quire.documents WHERE collection > name) FROM names"
+            " WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
+        )
+        return [row[0] for row in rows]
+
+    def _once(self, name: str, find: Callable[[], T]) -> T:
+        """What was found of this generation of the library, or is found now."""
+        with self.reading():
+            generation = self.generation()
+            if self._kept.get(name, (-1, None))[0] != generation:
+                self._kept[name] = generation, find()
+        return cast(T, self._kept[name][1])
+
+    def counts(self) -> Counts:
+        """What is in the library."""
+        return self._once("counts", self._counts)
+
+    def _counts(self) -> Counts:
+        rows = self.db.rows(
+            "SELECT collection, count(*), sum(section_count), sum(chunk_count), sum(length(source))"
+            " FROM quire.documents GROUP BY 1 ORDER BY 1"
+        )
+        documents, sections, chunks, size = (sum(int(row[at]) for row in rows) for at in range(1, 5))
+        active = next((model for model in self.models() if model.active), None)
+        done, name = (self._count_embedded(active), active.name) if active else (0, "")
+        return Counts(documents, sections, chunks, size, {row[0]: row[1] for row in rows}, done, name)
+
+    def check(self) -> list[str]:
+        """What is wrong with the library; empty if all is well."""
+        with self.reading():
+            return [
+                f"{problem}: {count:,}"
+                for problem, query in CHECKS.items()
+                if (count := self.db.value(query))
+            ]
+
+    # -------------------------------------------------------------------------------- embedding
+
+    def models(self) -> list[Model]:
+        """The models that made vectors, the active one first."""
+        rows = self.db.rows("SELECT id, name, dimension, active FROM quire.models ORDER BY active DESC, id")
+        return [Model(*row) for row in rows]
+
+    def model(self, name: str, dimension: int) -> Model:
+        """A model by its name and dimension, made known if it is new; the first is active."""
+        found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
+        if found:
+            return found
+        self.db.write(lambda db: self.vectors.make_known(db, name, dimension))
+        return self.model(name, dimension)
+
+    def activate(self, model: Model) -> None:
+        """Search with this model from now on, and forget the vectors of all others."""
+        others = [other for other in self.models() if other.id != model.id]
+
+        def action(db: Connection) -> None:
+            db.execute("UPDATE quire.models SET active = (id = %s)", (model.id,))
+            next_generation(db)
+            for other in others:
+                self.vectors.forget(db, other)
+
+        self.db.write(action)
+
+    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
+        """Chunks that have no vector of a model, in order, from behind one on."""
+        with self.reading():
+            # Of documents that lack one; only the first of them may have all it lacks before that place.
+            rows = self.db.rows(
+                f"SELECT d.updated_at, {_CHUNK} FROM (SELECT d.seq, d.updated_at FROM quire.documents AS d"
+                " LEFT JOIN quire.embedded AS e ON e.document = d.seq AND e.model = %(model)s"
+                " WHERE d.seq >= %(document)s AND d.chunk_count > coalesce(e.chunks, 0)"
+                " ORDER BY d.seq LIMIT %(limit)s + 1) AS d JOIN quire.chunks AS c ON c.document = d.seq"
+                " WHERE (c.document, c.index) > (%(document)s, %(index)s) AND NOT EXISTS (SELECT 1"
+                " FROM quire.vectors AS v WHERE v.document = c.document AND v.digest = c.digest"
+                " AND v.model = %(model)s) ORDER BY c.document, c.index LIMIT %(limit)s",
+                {
+                    "model": model.id,
+                    "limit": limit,
+                    "document": after // MAX_CHUNKS,
+                    "index": after % MAX_CHUNKS,
+                },
+            )
+            chunks = [(row[0], ChunkRow(*row[1:])) for row in rows]
+            texts = {document: self._texts_of(document) for document in {c.document for _, c in chunks}}
+        return [
+            Unembedded(chunk.id, chunk.document, version, texts[chunk.document](chunk))
+            for version, chunk in chunks
+        ]
+
+    def _texts_of(self, document: int) -> Callable[[ChunkRow], str]:
+        """What is embedded of each chunk of a document."""
+        text = text_of(self.source(document))
+        trails = {section.position: section.titles for section in self.sections(document)}
+        return lambda chunk: embedded(trails[chunk.section], chunk.context, text[chunk.start : chunk.end])
+
+    def count_unembedded(self, model: Model) -> int:
+        """How many chunks have no vector of a model."""
+        with self.reading():
+            chunks = self.db.value("SELECT coalesce(sum(chunk_count), 0) FROM quire.documents")
+            return int(chunks) - self._count_embedded(model)
+
+    def _count_embedded(self, model: Model) -> int:
+        statement = "SELECT coalesce(sum(chunks), 0) FROM quire.embedded WHERE model = %s"
+        return int(self.db.value(statement, model.id))
+
+    def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
+        """Give chunks the vectors that are remembered for their texts; which have got one."""
+
+        def action(db: Connection) -> set[int]:
+            given = self.vectors.reuse(db, model, chunks)
+            if given:
+                next_generation(db)
+            return given
+
+        return self.db.write(action)
+
+    def write_vectors(self, model: Model, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
+        """Store vectors in one transaction. A chunk whose document has changed since gets none."""
+
+        def action(db: Connection) -> None:
+            self.vectors.add(db, model, chunks, vectors)
+            next_generation(db)
+
+        self.db.write(action)
+
+    def embedding_failures(self) -> dict[int, str]:
+        """Documents that could not be embedded, and why."""
+        rows = self.db.rows("SELECT document, reason FROM quire.embedding_failures")
+        return {row[0]: row[1] for row in rows}
+
+    def note_failures(self, failures: Mapping[int, str]) -> None:
+        """Remember why documents could not be embedded, in place of what was remembered before."""
+
+        def action(db: Connection) -> None:
+            db.execute("DELETE FROM quire.embedding_failures")
+            db.execute(
+                "INSERT INTO quire.embedding_failures SELECT d.seq, d.collection, f.reason"
+                " FROM unnest(%s::bigint[], %s::text[]) AS f (document, reason)"
+                " JOIN quire.documents AS d ON d.seq = f.document",
+                (list(failures), [storable(reason) for reason in failures.values()]),
+            )
+
+        self.db.write(action)
+
+    # -------------------------------------------------------------------------------- searching
+
+    def search_vectors(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
+        with self.reading():
+            found = self.vectors.search(model, vector, filters, limit)
+        return [
+            Hit(document * MAX_CHUNKS + index, document, section, score, "semantic")
+            for document, index, section, score in found
+        ]
+
+    def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
+        """How near chunks are to a vector; those without one are left out."""
+        return self.vectors.cosines(model, vector, chunks)
+
+    def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of chunks; those without one are left out."""
+        return self.vectors.of(model, chunks)
+
+    def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
+        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        return self.words.allowed(query, chunks)
+
+    def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks that match a query's words, best first."""
+        with self.reading():
+            found = self.words.search(query, filters, limit)
+        return [
+            Hit(row.document * MAX_CHUNKS + row.index, row.document, row.section, score)
+            for row, score in found
+        ]

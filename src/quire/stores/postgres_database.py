@@ -1,0 +1,402 @@
+"""A PostgreSQL database: connections that are checked, transactions that are tried again, the schema.
+
+In go a URL and statements, out come rows. Always: a transaction is written whole or not at all, and tried
+again when the server or another writer cut it off; every transaction is kept to the connection's
+collections; the schema is brought up to date by one process at a time, and nothing outside the schema
+`quire` is touched.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import urllib.parse
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from quire.errors import LibraryError, NoResults, SettingError
+from quire.stores.base import Filters
+from quire.stores.rows import MAX_CHUNKS, storable
+
+log = logging.getLogger("quire")
+Connection = psycopg.Connection[tuple[Any, ...]]
+T = TypeVar("T")
+
+MIN_SERVER = 150_000
+MIN_VECTOR = (0, 7)
+PATIENCE_SECONDS = 30.0  # to try a transaction again
+_SHIFT = MAX_CHUNKS.bit_length() - 1
+CHUNK_ID = f"c.document << {_SHIFT} | c.index"  # the id of a chunk `c`
+SPLIT_ID = f"(id >> {_SHIFT}, (id & {MAX_CHUNKS - 1})::integer)"  # and back: document and index
+_LOCK = 0x51756972  # "Quir": whoever holds it may change the schema
+# What another try may mend: a conflict with another writer, or the server going away.
+_TRANSIENT = ("40001", "40P01", "08", "57P0", "23505")
+
+
+class TermVector(bytes):
+    """A tsvector as PostgreSQL sends it."""
+
+
+class HalfVector(bytes):
+    """A halfvec as pgvector sends it."""
+
+
+class _AsItIs(Dumper):
+    """Bytes that are already what the server reads."""
+
+    format = Format.BINARY
+
+    def dump(self, obj: Any) -> bytes:
+        return bytes(obj)
+
+
+class Database:
+    """One open database, used by one thread at a time."""
+
+    def __init__(self, url: str, scope: Sequence[str] | None = None, *, create: bool = False) -> None:
+        self.conninfo, self.name, named = _parts(url)
+        self.scope = tuple(named if scope is None else scope) or None
+        self._reader: Connection | None = None
+        try:
+            # The pool would try again and again, and say nothing of why it cannot.
+            with psycopg.connect(self.conninfo, autocommit=True) as db:
+                _Schema(db, self.name).bring_up(create)
+                facts = db.execute(_ABOUT).fetchone() or ()
+        except psycopg.Error as problem:
+            raise self.error(f"cannot be opened: {_told(problem)}") from problem
+        self.is_owner, self._path, self.halfvec, version = facts
+        self.vector_version = _version(version)
+        self._begin = self._settings()
+        self._pool = ConnectionPool(
+            self.conninfo,
+            kwargs={"autocommit": True, "prepare_threshold": None},
+            min_size=1,
+            max_size=4,
+            timeout=3.0,
+            reconnect_timeout=1.0,  # it would try more and more seldom, and so miss a server that is back
+            check=ConnectionPool.check_connection,
+            configure=self._configure,
+            open=True,
+        )
+
+    def _settings(self) -> str:
+        """What every transaction begins with: where names are, and which collections it is kept to."""
+        kept = "".join(f',"{_escaped(name)}"' for name in self.scope or ())[1:]
+        values = {
+            "search_path": self._path,
+            "quire.collections": f"{{{kept}}}" if self.scope else "",
+            "jit": "off",  # compiling a statement takes longer than most of them
+            "work_mem": "64MB",  # the rows that match a common word, without losing which they are
+        }
+        return "; ".join(
+            f"SELECT set_config('{name}', {_literal(value)}, true)" for name, value in values.items()
+        )
+
+    def _configure(self, db: Connection) -> None:
+        for kind, number in (
+            (TermVector, psycopg.postgres.types["tsvector"].oid),
+            (HalfVector, self.halfvec),
+        ):
+            db.adapters.register_dumper(kind, type(kind.__name__, (_AsItIs,), {"oid": number}))
+
+    @property
+    def is_scoped(self) -> bool:
+        """Whether it sees only some collections."""
+        return self.scope is not None or not self.is_owner
+
+    def error(self, problem: str) -> LibraryError:
+        """What went wrong with this database."""
+        return LibraryError(self.name, problem)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._pool.close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """A connection that was checked. The pool is asked twice, as it may have just given up."""
+        try:
+            db = self._pool.getconn()
+        except PoolTimeout:
+            db = self._pool.getconn()
+        try:
+            yield db
+        finally:
+            self._pool.putconn(db)
+
+    # ---------------------------------------------------------------------------------- reading
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Everything read within is of one moment. One within another is part of it."""
+        if self._reader:
+            yield self._reader
+            return
+        try:
+            with (
+                self._connection() as db,
+                self._transaction(db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "ROLLBACK"),
+            ):
+                self._reader = db
+                yield db
+        except psycopg.Error as problem:
+            raise self.error(f"cannot be read: {_told(problem)}") from problem
+        finally:
+            self._reader = None
+
+    def rows(self, sql: str, args: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
+        """What a statement gives."""
+        with self.reading() as db:
+            return db.execute(sql, args, binary=True).fetchall()
+
+    def value(self, sql: str, *args: Any) -> Any:
+        """The first value that a statement gives; None if it gives none."""
+        rows = self.rows(sql, args)
+        return rows[0][0] if rows else None
+
+    def generation(self) -> int:
+        """A number that moves whenever anything is written."""
+        return int(self.value("SELECT sum(generation) FROM quire.writes"))
+
+    # ---------------------------------------------------------------------------------- writing
+
+    def write(self, action: Callable[[Connection], T]) -> T:
+        """What an action returns, in a transaction of its own, which is tried again where that may help."""
+        until, wait = time.monotonic() + PATIENCE_SECONDS, 0.05
+        while True:
+            try:
+                with self._connection() as db, self._transaction(db, "BEGIN", "COMMIT"):
+                    return action(db)
+            except psycopg.Error as problem:
+                if not is_transient(problem):
+                    raise self.error(f"nothing was written: {_told(problem)}") from problem
+                if time.monotonic() + wait > until:
+                    tried = f"tried again for {PATIENCE_SECONDS:.0f} s"
+                    raise self.error(f"nothing was written, {tried}: {_told(problem)}") from problem
+                log.info("writing again in %.2f s: %s", wait, _told(problem))
+            time.sleep(wait)
+            wait = min(2 * wait, 2.0)
+
+    @contextmanager
+    def _transaction(self, db: Connection, begin: str, end: str) -> Iterator[None]:
+        try:
+            db.execute(f"{begin}; {self._begin}")
+            yield
+            db.execute(end)
+        except BaseException:
+            if not db.broken and not db.closed:
+                db.execute("ROLLBACK")
+            raise
+
+
+def copy(
+    db: Connection, table: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]], end: str = ""
+) -> int:
+    """Write rows in bulk; how many were new. `end` is what the statement ends with.
+
+    COPY writes to no table that has policies, so it goes through one that lasts for the transaction, and
+    that stores values in the same way: what is compressed on its way stays so.
+    """
+    db.execute(
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table} (LIKE quire.{table} INCLUDING STORAGE)"
+        " WITH (toast_tuple_target = 8160) ON COMMIT DELETE ROWS"
+    )
+    with (
+        db.cursor() as cursor,
+        cursor.copy(f"COPY pg_temp.new_{table} FROM STDIN (FORMAT BINARY)") as stream,
+    ):
+        stream.set_types(types)
+        for row in rows:
+            stream.write_row(row)
+    done = db.execute(f"INSERT INTO quire.{table} SELECT * FROM pg_temp.new_{table} {end}")
+    db.execute(f"TRUNCATE pg_temp.new_{table}")
+    return done.rowcount
+
+
+def conditions(filters: Filters) -> tuple[str, list[Any]]:
+    """A condition on documents `d`, "" for none, and its values."""
+    where, args = list[str](), list[Any]()
+    if filters.collection is not None:
+        where.append("d.collection = %s")
+        args.append(storable(filters.collection))
+    if filters.kinds:
+        where.append("d.kind = ANY (%s)")
+        args.append(list(filters.kinds))
+    if filters.paths:
+        where.append("d.path LIKE ANY (%s)")
+        args.append([_pattern(path) for path in filters.paths])
+    if filters.not_paths:
+        where.append("NOT d.path LIKE ANY (%s)")
+        args.append([_pattern(path) for path in filters.not_paths])
+    for tag in filters.tags:
+        where.append("EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND t.tag = %s)")
+        args.append(storable(tag))
+    for condition, moment in (("d.updated_at >= %s", filters.since), ("d.updated_at < %s", filters.until)):
+        if moment is not None:
+            where.append(condition)
+            args.append(moment)
+    return " AND ".join(where), args
+
+
+def _pattern(path: str) -> str:
+    """The beginning of a path as a pattern; only * means something in it."""
+    escaped = re.sub(r"([\\%_])", r"\\\1", storable(path)).replace("*", "%")
+    return escaped if "*" in path else f"{escaped}%"
+
+
+def is_transient(problem: psycopg.Error) -> bool:
+    """Whether the same transaction may succeed when it is tried again."""
+    if problem.sqlstate is None:
+        return isinstance(problem, psycopg.OperationalError | psycopg.InterfaceError)
+    return problem.sqlstate.startswith(_TRANSIENT)
+
+
+def wrong_version(server: int, vector: str) -> str | None:
+    """What is too old in a server, and what to do about it; None if nothing is."""
+    if server < MIN_SERVER:
+        found = f"{server // 10_000}.{server % 10_000}"
+        return f"is PostgreSQL {found}, and Quire needs {MIN_SERVER // 10_000} or later. Upgrade the server."
+    if _version(vector) < MIN_VECTOR:
+        needed = ".".join(map(str, MIN_VECTOR))
+        return (
+            f"has pgvector {vector}, and Quire needs {needed} or later. Install it on the server, then type"
+            " there: ALTER EXTENSION vector UPDATE"
+        )
+    return None
+
+
+# ------------------------------------------------------------------------------------------ the schema
+
+
+_ABOUT = """
+SELECT pg_has_role(n.nspowner, 'USAGE'), 'quire, ' || quote_ident(e.nspname), t.oid, v.extversion
+FROM pg_namespace AS n, pg_extension AS v JOIN pg_namespace AS e ON e.oid = v.extnamespace
+JOIN pg_type AS t ON t.typname = 'halfvec' AND t.typnamespace = e.oid
+WHERE n.nspname = 'quire' AND v.extname = 'vector'
+"""
+_NO_VECTOR = (
+    "has no pgvector, which Quire needs. Whoever runs the server installs it, and then types in this"
+    " database: CREATE EXTENSION vector"
+)
+
+
+class _Schema:
+    """The tables of a library, which one process at a time brings up to date."""
+
+    def __init__(self, db: Connection, name: str) -> None:
+        self.db, self.name = db, name
+
+    def bring_up(self, create: bool) -> None:
+        """Make or upgrade what is there. Raises NoResults if nothing is and it is not to be made."""
+        if self._applied() is None and not create:
+            raise NoResults(f"No library at {self.name}. Make one with: quire add ./docs")
+        if self._applied() != _newest():
+            with self.db.transaction():
+                self.db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                self._migrate(self._applied() or 0)  # another process may have been quicker
+        if problem := wrong_version(self.db.info.server_version, self._vector() or "0"):
+            raise LibraryError(self.name, problem)
+
+    def _applied(self) -> int | None:
+        """The number of the last script that was run; None if there is no library."""
+        if not self._value("SELECT 1 FROM pg_namespace WHERE nspname = 'quire'"):
+            return None
+        if not self._value("SELECT to_regclass('quire.migrations') IS NOT NULL"):
+            problem = "has a schema named quire that is another program's. It was left as it is."
+            raise LibraryError(self.name, problem)
+        number = int(self._value("SELECT max(number) FROM quire.migrations"))
+        if number > _newest():
+            raise LibraryError(
+                self.name,
+                f"was written by a newer Quire (schema {number}, this one knows {_newest()}). "
+                "It was left as it is; install a newer Quire.",
+            )
+        return number
+
+    def _migrate(self, done: int) -> None:
+        self._prepare()
+        if not done:
+            self.db.execute("CREATE SCHEMA quire")
+            self.db.execute("CREATE TABLE quire.migrations (number integer PRIMARY KEY, at timestamptz)")
+        for number, script in _migrations():
+            if number > done:
+                self.db.execute(script)
+                self.db.execute("INSERT INTO quire.migrations VALUES (%s, now())", (number,))
+
+    def _prepare(self) -> None:
+        """Refuse a server that cannot hold a library, before anything is written."""
+        if (encoding := self._value("SHOW server_encoding")) != "UTF8":
+            raise LibraryError(self.name, f"is a database in {encoding}. Make one in UTF8.")
+        if problem := wrong_version(self.db.info.server_version, self._vector() or "999"):
+            raise LibraryError(self.name, problem)
+        try:
+            self.db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except psycopg.Error as refused:
+            raise LibraryError(self.name, f"{_NO_VECTOR} ({_told(refused)})") from refused
+
+    def _vector(self) -> str | None:
+        found = self._value("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+        return None if found is None else str(found)
+
+    def _value(self, sql: str) -> Any:
+        row = self.db.execute(sql).fetchone()
+        return row[0] if row else None
+
+
+@cache
+def _migrations() -> list[tuple[int, str]]:
+    """The numbered scripts."""
+    folder = files("quire.stores").joinpath("sql/postgres")
+    return sorted(
+        (int(f.name[:3]), f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql")
+    )
+
+
+def _newest() -> int:
+    return _migrations()[-1][0]
+
+
+# ---------------------------------------------------------------------------------------------- words
+
+
+def _parts(url: str) -> tuple[str, str, list[str]]:
+    """What to connect with, what to call it (without its password), and the collections it names."""
+    parts = urllib.parse.urlsplit(url)
+    options = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
+    names = [name for key, value in options if key == "collections" for name in value.split(",")]
+    if any(key == "collections" for key, _ in options) and not all(names):
+        raise SettingError("library", "?collections= names no collection. Name one, or leave it out.")
+    kept = urllib.parse.urlencode(
+        [option for option in options if option[0] != "collections"], quote_via=urllib.parse.quote
+    )
+    place = parts.netloc.rpartition("@")
+    user = place[0].partition(":")[0]
+    shown = parts._replace(netloc=f"{user}{place[1]}{place[2]}", query="")
+    return parts._replace(query=kept).geturl(), shown.geturl(), names
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
+
+
+def _escaped(name: str) -> str:
+    """A name within the quotes of an array's text."""
+    return name.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _literal(text: str) -> str:
+    return psycopg.sql.Literal(text).as_string(None)
+
+
+def _told(problem: psycopg.Error) -> str:
+    """What went wrong, on one line."""
+    return " ".join(str(problem).split())

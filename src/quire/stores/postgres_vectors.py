@@ -1,0 +1,213 @@
+"""The vectors of a PostgreSQL library: pgvector's halfvec, found by an HNSW index for each model.
+
+In go vectors of texts, out come the chunks nearest to one. Always: a vector belongs to a text of a
+document, and serves every chunk of it that has that text; one whose text is gone is remembered until
+there are too many; filters and scope apply before the cut; writing is part of the store's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from quire.stores.base import Filters
+from quire.stores.postgres_database import (
+    CHUNK_ID,
+    SPLIT_ID,
+    Connection,
+    Database,
+    HalfVector,
+    conditions,
+    copy,
+)
+from quire.stores.rows import Model, Unembedded
+
+if TYPE_CHECKING:
+    from quire.embed.base import Vectors
+
+REMEMBERED = 10_000  # vectors of texts that are gone
+EXACT = 20_000  # chunks within filters: so many are compared one by one, which misses none
+_MAX_INDEXED = 4000  # numbers of a vector that HNSW takes
+_ITERATIVE = (0, 8)  # pgvector goes on looking where filters leave too few
+_LIVE = "EXISTS (SELECT 1 FROM quire.chunks AS c WHERE c.document = v.document AND c.digest = v.digest)"
+
+
+class VectorTable:
+    """The vectors of one open library."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    # ----------------------------------------------------------------------------------- models
+
+    def make_known(self, db: Connection, name: str, dimension: int) -> None:
+        """Note a model and make the index of its vectors; the first model is active."""
+        row = db.execute(
+            "INSERT INTO quire.models (name, dimension, active)"
+            " VALUES (%s, %s, NOT EXISTS (SELECT 1 FROM quire.models)) ON CONFLICT DO NOTHING RETURNING id",
+            (name, dimension),
+        ).fetchone()
+        if row and dimension <= _MAX_INDEXED:
+            sql = (
+                f"CREATE INDEX vectors_{row[0]} ON quire.vectors USING hnsw"
+                f" ((vector::halfvec({dimension})) halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
+                f" WHERE model = {row[0]}"
+            )
+            db.execute(sql)
+
+    def forget(self, db: Connection, model: Model) -> None:
+        """Delete a model and all that it made."""
+        db.execute("DELETE FROM quire.models WHERE id = %s", (model.id,))
+        db.execute(f"DROP INDEX IF EXISTS quire.vectors_{model.id}")
+
+    # ---------------------------------------------------------------------------------- writing
+
+    def add(self, db: Connection, model: Model, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
+        """Store vectors of length 1 for chunks; one whose document has changed since gets none."""
+        texts = _texts(db, chunks)
+        rows: dict[tuple[int, bytes], tuple[Any, ...]] = {}
+        for chunk, vector in zip(chunks, vectors, strict=True):
+            if text := texts.get(chunk.chunk):
+                document, digest, collection = text
+                rows[document, digest] = (document, digest, model.id, collection, _half(vector))
+        types = ("int8", "bytea", "int4", "text", self.db.halfvec)
+        copy(db, "vectors", types, rows.values(), "ON CONFLICT DO NOTHING")
+        count_embedded(db, {document for document, _ in rows})
+
+    def reuse(self, db: Connection, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
+        """Give chunks the vectors that are known for their texts; which have got one."""
+        texts = _texts(db, chunks)
+        wanted = list(dict.fromkeys(texts.values()))
+        rows = db.execute(
+            "INSERT INTO quire.vectors SELECT t.document, t.digest, %(model)s, t.collection, known.vector"
+            " FROM unnest(%(documents)s::bigint[], %(digests)s::bytea[], %(collections)s::text[])"
+            " AS t (document, digest, collection) CROSS JOIN LATERAL ("
+            " SELECT vector FROM quire.vectors WHERE model = %(model)s AND digest = t.digest UNION ALL"
+            " SELECT vector FROM quire.remembered WHERE model = %(model)s AND digest = t.digest LIMIT 1"
+            ") AS known ON CONFLICT DO NOTHING RETURNING document, digest",
+            {
+                "model": model.id,
+                "documents": [text[0] for text in wanted],
+                "digests": [text[1] for text in wanted],
+                "collections": [text[2] for text in wanted],
+            },
+        ).fetchall()
+        given = {(document, bytes(digest)) for document, digest in rows}
+        count_embedded(db, {document for document, _ in given})
+        return {chunk for chunk, text in texts.items() if text[:2] in given}
+
+    def let_go(self, db: Connection, documents: Sequence[int], *, all: bool = False) -> None:
+        """Remember the vectors of texts that documents no longer have, or of all their texts."""
+        gone = f"v.document = ANY (%s) AND {'true' if all else f'NOT {_LIVE}'}"
+        moved = (
+            f"WITH gone AS (DELETE FROM quire.vectors AS v WHERE {gone}"
+            " RETURNING model, digest, collection, vector)"
+            " INSERT INTO quire.remembered (model, digest, collection, vector)"
+            " SELECT DISTINCT ON (model, digest, collection) * FROM gone ON CONFLICT DO NOTHING"
+        )
+        if db.execute(moved, (list(documents),)).rowcount:
+            db.execute(
+                "DELETE FROM quire.remembered AS r USING (SELECT model, digest, collection,"
+                " row_number() OVER (PARTITION BY model ORDER BY since DESC) AS place FROM quire.remembered"
+                ") AS old WHERE old.place > %s"
+                " AND (r.model, r.digest, r.collection) = (old.model, old.digest, old.collection)",
+                (REMEMBERED,),
+            )
+        count_embedded(db, documents)
+
+    # -------------------------------------------------------------------------------- searching
+
+    def search(
+        self, model: Model, vector: Vectors, filters: Filters, limit: int
+    ) -> list[tuple[int, int, int, float]]:
+        """The chunks nearest to a vector: document, index, section and cosine."""
+        where, args = conditions(filters)
+        among = f" AND v.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
+        distance = f"v.vector::halfvec({model.dimension}) <#> %s"
+        near = (
+            f"SELECT v.document, v.digest, {distance} AS distance FROM quire.vectors AS v"
+            f" WHERE v.model = {model.id}{among}"
+        )
+        asked, half = [_half(vector), *args], _half(vector)
+        if not self._is_small(where, args):  # the index is used for what is ordered by it and cut
+            self._look_around(limit)
+            near, asked = f"{near} ORDER BY {distance} LIMIT %s", [*asked, half, limit]
+        rows = self.db.rows(
+            f"WITH near AS MATERIALIZED ({near}), best AS (SELECT * FROM near ORDER BY distance LIMIT %s)"
+            " SELECT document, c.index, c.section, -distance FROM best JOIN quire.chunks AS c"
+            " USING (document, digest) ORDER BY distance, document, c.index LIMIT %s",
+            [*asked, limit, limit],
+        )
+        return [(document, index, section, score) for document, index, section, score in rows]
+
+    def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
+        """How near chunks are to a vector; those without one are left out."""
+        rows = self.db.rows(
+            f"SELECT id, -(v.vector::halfvec({model.dimension}) <#> %s) FROM unnest(%s::bigint[]) AS id"
+            f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}"
+            f" JOIN quire.vectors AS v USING (document, digest) WHERE v.model = {model.id}",
+            (_half(vector), list(chunks)),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    def of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of chunks; those without one are left out."""
+        import numpy as np
+
+        rows = self.db.rows(
+            "SELECT id, halfvec_send(v.vector) FROM unnest(%s::bigint[]) AS id"
+            f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}"
+            f" JOIN quire.vectors AS v USING (document, digest) WHERE v.model = {model.id}",
+            (list(chunks),),
+        )
+        return {chunk: np.frombuffer(sent, ">f2", offset=4).astype(np.float32) for chunk, sent in rows}
+
+    def _is_small(self, where: str, args: list[Any]) -> bool:
+        """Whether so few chunks are within filters and scope that all are compared."""
+        documents, chunks = self.db.rows(
+            "SELECT count(*), coalesce(sum(chunk_count), 0) FROM (SELECT d.chunk_count"
+            f" FROM quire.documents AS d WHERE {where or 'true'} LIMIT {EXACT + 1}) AS few",
+            args,
+        )[0]
+        is_filtered = bool(where) or self.db.is_scoped
+        goes_on = self.db.vector_version >= _ITERATIVE or not is_filtered
+        return not goes_on or (documents <= EXACT and chunks <= EXACT)
+
+    def _look_around(self, limit: int) -> None:
+        """How far the index looks, until the transaction ends."""
+        settings = {"hnsw.ef_search": str(min(1000, max(200, 2 * limit)))}
+        if self.db.vector_version >= _ITERATIVE:
+            settings["hnsw.iterative_scan"] = "strict_order"
+        for name, value in settings.items():
+            self.db.rows("SELECT set_config(%s, %s, true)", (name, value))
+
+
+def _half(vector: Vectors) -> HalfVector:
+    return HalfVector(len(vector).to_bytes(2, "big") + b"\0\0" + vector.astype(">f2").tobytes())
+
+
+def _texts(db: Connection, chunks: Sequence[Unembedded]) -> dict[int, tuple[int, bytes, str]]:
+    """Chunks of the versions that are stored: document, digest and collection. They stay until the end."""
+    rows = db.execute(
+        "SELECT seq, updated_at FROM quire.documents WHERE seq = ANY (%s) ORDER BY seq FOR NO KEY UPDATE",
+        ([chunk.document for chunk in chunks],),
+    )
+    versions = {row[0]: row[1] for row in rows}
+    ids = [chunk.chunk for chunk in chunks if versions.get(chunk.document) == chunk.version]
+    rows = db.execute(
+        f"SELECT {CHUNK_ID}, c.document, c.digest, c.collection FROM unnest(%s::bigint[]) AS id"
+        f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}",
+        (ids,),
+    )
+    return {row[0]: (row[1], bytes(row[2]), row[3]) for row in rows}
+
+
+def count_embedded(db: Connection, documents: Iterable[int]) -> None:
+    """Count the chunks of documents that have a vector."""
+    of = (list(documents),)
+    db.execute("DELETE FROM quire.embedded WHERE document = ANY (%s)", of)
+    db.execute(
+        "INSERT INTO quire.embedded SELECT c.document, v.model, c.collection, count(*) FROM quire.chunks AS c"
+        " JOIN quire.vectors AS v USING (document, digest) WHERE c.document = ANY (%s) GROUP BY 1, 2, 3",
+        of,
+    )

@@ -1,0 +1,400 @@
+"""The keyword index of a PostgreSQL library: the terms of chunks in tsvectors, ranked by BM25.
+
+In go the terms of chunks, out come chunks with the scores that SQLite's bm25() gives them. The server
+weighs every chunk that matches and cuts; what is left is weighed here once more, with phrases. Always:
+filters and scope apply before the cut; writing is part of the store's transaction.
+
+A tsvector holds a term's places, labelled A in the heading, B in the headings above it and C in the text.
+A term in a heading has as many more places, which touch no other, as its weight says: so the number of
+its places is its weighted frequency, and ts_rank() tells that number (see `_frequency`). Besides terms it
+holds signs: `=term` of the heading, `@` and `!` of the collection and the kind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from quire import analyze
+from quire.query import Query
+from quire.stores import matching
+from quire.stores.base import Filters
+from quire.stores.matching import PAIRS, WEIGHTS, Match, Phrase
+from quire.stores.postgres_database import SPLIT_ID, Connection, Database, TermVector, conditions
+
+TYPES = ("int8", "int4", "text", "int4", "tsvector")
+CANDIDATES = 20_000  # chunks to weigh; in a larger library, words that would bring more only rank
+WEIGHED = 1000  # of the best chunks by their words, where phrases must be weighed here
+SAMPLE = 20_000  # chunks in which terms and pairs are counted that are too many to count
+
+_K1, _B = 1.2, 0.75
+_NO_WEIGHT = 1e-6  # of a term in more than half of the chunks
+_COUNTING = 0x51756973  # whoever holds this lock counts common terms
+_LABELS = "ABC"
+_BITS = (3 << 14, 2 << 14, 1 << 14)
+_LAST = 12_000  # place of a term; those behind it are for weights. A tsvector knows places up to 16,383,
+_MAX_PLACES = 255  # and of each term so many
+_MAX_HEADING = 1000  # terms of a heading, or of those above it
+_MAX_BYTES = 600_000  # of its terms, where it takes 1,048,575
+_PLACES = [(place | _BITS[2]).to_bytes(2, "big") for place in range(_LAST + 1)]
+_COUNTS = [count.to_bytes(2, "big") for count in range(_MAX_PLACES + 1)]
+
+
+# -------------------------------------------------------------------------------------------- writing
+
+
+def rows_of(
+    document: int, collection: str, kind: str, words: Iterable[tuple[str, str, str]]
+) -> Iterator[tuple[int, int, str, int, TermVector]]:
+    """The rows of a document's chunks, by the terms of their headings, trails and texts."""
+    signs = [_sign("@", collection), _sign("!", kind)]
+    for index, columns in enumerate(words):
+        title, trail, body = (column.split() for column in columns)
+        yield document, index, collection, size_of([columns]), _vector(title, trail, body, signs)
+
+
+def size_of(words: Iterable[tuple[str, str, str]]) -> int:
+    """How many terms chunks have."""
+    return sum(column.count(" ") + 1 for columns in words for column in columns if column)
+
+
+def _vector(title: list[str], trail: list[str], body: list[str], signs: list[str]) -> TermVector:
+    """Terms as a tsvector: each with a count and its places, two bytes each."""
+    if sum(map(len, body)) > 100_000:
+        body = list(_that_fit(body))
+    title, trail = title[:_MAX_HEADING], trail[:_MAX_HEADING]
+    places: dict[str, bytes] = {}
+    raised: dict[str, int] = {}
+    at = 1
+    for column, terms in enumerate((title, trail)):
+        for term in terms:
+            places[term] = places.get(term, b"") + (at | _BITS[column]).to_bytes(2, "big")
+            raised[term] = raised.get(term, 0) + int(WEIGHTS[column]) - 1
+            at += 1
+        at += 1  # a phrase does not go from one column into the next
+    get, none = places.get, b""
+    for place_of, term in zip(islice(_PLACES, at, None), body, strict=False):
+        places[term] = get(term, none) + place_of
+    for term in body[max(0, _LAST + 1 - at) :]:
+        places.setdefault(term, _PLACES[_LAST])
+    _raise(places, raised)
+    signs = [*signs, *(f"={term}" for term in dict.fromkeys(title))]
+    parts = [
+        (len(places) + len(signs)).to_bytes(4, "big"),
+        *[b"%b\0%b%b" % (term.encode(), _COUNTS[len(of) >> 1], of) for term, of in places.items()],
+        *[b"%b\0\0\0" % sign.encode() for sign in signs],
+    ]
+    return TermVector(b"".join(parts))
+
+
+def _raise(places: dict[str, bytes], raised: Mapping[str, int]) -> None:
+    """Give terms so many more places behind the last, with one between each two."""
+    at = _LAST + 2
+    for term, more in raised.items():
+        more = min(more, (16_382 - at) // 2)
+        places[term] += b"".join(place.to_bytes(2, "big") for place in range(at, at + 2 * more, 2))
+        at += 2 * more
+    for term, of in places.items():
+        if len(of) > 2 * _MAX_PLACES:
+            places[term] = of[: 2 * _MAX_PLACES]
+
+
+def _that_fit(terms: list[str]) -> Iterator[str]:
+    """The terms of a huge chunk as far as a tsvector holds them."""
+    left, seen = _MAX_BYTES, set[str]()
+    for term in terms:
+        if term not in seen:
+            seen.add(term)
+            left -= len(term.encode()) + 6
+        if left < 0:
+            return
+        yield term
+
+
+def _sign(kind: str, name: str) -> str:
+    """A collection or a kind among the terms. The function matches() makes them too."""
+    return kind + hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+# ------------------------------------------------------------------------------------------ searching
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was counted of one generation of a library."""
+
+    generation: int
+    chunks: int
+    average: float  # terms of a chunk
+    common: dict[str, float]  # terms, and in what share of the chunks they are
+    found: dict[Phrase, float]  # in how many chunks
+
+    def idf(self, phrase: Phrase) -> float:
+        """What a phrase says: more, the fewer chunks have it."""
+        count = self.found[phrase]
+        return max(math.log((self.chunks - count + 0.5) / (count + 0.5)), _NO_WEIGHT)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Candidate:
+    """A chunk that matches."""
+
+    document: int
+    index: int
+    section: int
+    size: int  # terms
+    terms: str  # a tsvector
+
+
+class Words:
+    """The keyword index of one open library."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+        self._known = _Known(-1, 0, 0.0, {}, {})
+
+    def search(self, query: Query, filters: Filters, limit: int) -> list[tuple[Candidate, float]]:
+        """The best chunks and their scores."""
+        self._renew()
+        match = matching.match(query, self._common(query))
+        if not match:
+            return []
+        pairs = matching.pairs(query)
+        self._count([*match.ranking, *(Phrase((term,)) for pair in pairs for term in pair.terms)])
+        self._count(pairs)
+        for some in self._narrowed(match):
+            found = self._ranked(some, match, filters, limit)
+            if len(found) >= limit:
+                break
+        weighed = [(row, self._score(match, pairs, row)) for row in found]
+        weighed.sort(key=lambda item: (-item[1], item[0]))
+        return weighed[:limit]
+
+    def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
+        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        groups = [matching.whole(terms) for terms in query.demanded]
+        without, ids = matching.whole(query.left_out), list(chunks)
+        if not all(groups):  # what says nothing is nowhere
+            return set()
+        wanted = [*map(_any, groups), *([f"!{_any(without)}"] if without else [])]
+        if not wanted:
+            return set(ids)
+        rows = self.db.rows(
+            "SELECT id FROM unnest(%s::bigint[]) AS id"
+            f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}"
+            " JOIN quire.words AS w USING (document, index) WHERE w.terms @@ %s::tsquery",
+            [ids, " & ".join(wanted)],
+        )
+        return {row[0] for row in rows}
+
+    def _renew(self) -> None:
+        """Forget what was counted before the library was written to."""
+        generation = self.db.generation()
+        if self._known.generation == generation:
+            return
+        chunks, terms = self.db.rows("SELECT sum(chunk_count), sum(term_count) FROM quire.documents")[0]
+        kept = [] if self.db.is_scoped else self.db.rows("SELECT term, share FROM quire.common_terms")
+        average = float(terms or 0) / (chunks or 1)
+        common = {term: float(share) for term, share in kept}
+        self._known = _Known(generation, int(chunks or 0), average, common, {})
+
+    def _common(self, query: Query) -> frozenset[str]:
+        """Terms that only rank. In a scope they are counted: those that are kept would tell of the rest."""
+        if not self.db.is_scoped:
+            return analyze.STOP.union(self._known.common)
+        terms = {t for group in query.groups for term in group for t in analyze.terms(term.text)}
+        words = [Phrase((term,)) for term in terms]
+        self._count(words)
+        enough = self._known.chunks * matching.common_share(self._known.chunks)
+        return analyze.STOP.union(word.terms[0] for word in words if self._known.found[word] > enough)
+
+    def _count(self, phrases: Iterable[Phrase]) -> None:
+        """Learn how many chunks phrases are in."""
+        known = self._known
+        new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known.found]
+        kept = {p: known.common[p.terms[0]] for p in new if self._is_kept(p)}
+        many = [phrase for phrase in new if self._is_in_many(phrase)]
+        few = [phrase for phrase in new if phrase not in kept and phrase not in many]
+        known.found |= {phrase: share * known.chunks for phrase, share in kept.items()}
+        if few:
+            counts = [f"(SELECT count(*) FROM {self._matching})"] * len(few)
+            row = self.db.rows(f"SELECT {', '.join(counts)}", [_written(phrase) for phrase in few])[0]
+            known.found |= zip(few, map(float, row), strict=True)
+        if many:
+            counts = ["count(*) FILTER (WHERE w.terms @@ %s::tsquery)"] * len(many)
+            sample = f"quire.words AS w TABLESAMPLE SYSTEM ({100 * SAMPLE / known.chunks}) REPEATABLE (1)"
+            sql = f"SELECT count(*), {', '.join(counts)} FROM {sample}"
+            size, *counted = self.db.rows(sql, [_written(phrase) for phrase in many])[0]
+            known.found |= {p: n * known.chunks / max(size, 1) for p, n in zip(many, counted, strict=True)}
+
+    def _is_kept(self, phrase: Phrase) -> bool:
+        """Whether a term is known to be in so many chunks that counting them again would take long."""
+        is_common = phrase.is_word and phrase.terms[0] in self._known.common
+        return is_common and self._known.chunks > CANDIDATES
+
+    def _is_in_many(self, phrase: Phrase) -> bool:
+        """Whether so many chunks may have a phrase that a sample must do."""
+        words = [self._known.found.get(Phrase((term,)), 0) for term in phrase.terms]
+        return len(words) > 1 and min(words) > CANDIDATES and not self.db.is_scoped
+
+    @property
+    def _matching(self) -> str:
+        """Words `w` that match a tsquery."""
+        if self.db.is_scoped:
+            return "quire.matches(%s::tsquery) AS w WHERE true"
+        return "quire.words AS w WHERE w.terms @@ %s::tsquery"
+
+    def _narrowed(self, match: Match) -> Iterator[Match]:
+        """What to look for, the cheapest first; the next is for where that does not find enough."""
+        if self._known.chunks > CANDIDATES and match.rare:
+            words = sorted(match.rare, key=lambda word: self._known.found[word])
+            counts, total = [self._known.found[word] for word in words], 0.0
+            most = 0
+            while most < len(words) and total + counts[most] <= CANDIDATES:
+                total += counts[most]
+                most += 1
+            if most < len(words):
+                heads = [Phrase((f"={word.terms[0]}",)) for word in words[most:] if word.is_word]
+                yield Match((), (*words[:most], *heads), (), match.without)
+        yield match
+
+    def _ranked(self, wanted: Match, match: Match, filters: Filters, limit: int) -> list[Candidate]:
+        """The best of the chunks that are wanted, by the words of the match."""
+        ranking = [(phrase, idf) for phrase in match.ranking if (idf := self._known.idf(phrase)) > _NO_WEIGHT]
+        counts = [f"{_frequency(phrase)} AS f{n}" for n, (phrase, _) in enumerate(ranking)]
+        score = "".join(f" + {idf!r}::float8 * f{n} / (f{n} + k)" for n, (_, idf) in enumerate(ranking))
+        k = f"{_K1} * ({1 - _B} + {_B} * w.size / {self._known.average}::float8) AS k"
+        # Their collection and kind are among the signs.
+        where, args = conditions(replace(filters, collection=None, kinds=()))
+        among = f" AND w.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
+        exact = all(phrase.is_word for phrase in match.ranking)
+        sql = (
+            f"SELECT best.document, best.index, c.section, best.size, best.terms::text FROM ("
+            f"SELECT *, 0{score} AS score FROM ("
+            f"SELECT {', '.join([*counts, k])}, w.* FROM {self._matching}{among} OFFSET 0"
+            f") AS found ORDER BY score DESC, document, index LIMIT %s"
+            f") AS best JOIN quire.chunks AS c USING (document, index)"
+        )
+        # The queries of frequencies stand before the one that matches.
+        asked = [*(_written(phrase) for phrase, _ in ranking), _query_of(wanted, filters)]
+        rows = self.db.rows(sql, [*asked, *args, limit if exact else max(limit, WEIGHED)])
+        return [Candidate(*row) for row in rows]
+
+    def _score(self, match: Match, pairs: Sequence[Phrase], row: Candidate) -> float:
+        """BM25 as SQLite has it, and what is due for words that stand together."""
+        k = _K1 * (1 - _B + _B * row.size / self._known.average)
+
+        def sum_of(phrases: Iterable[Phrase]) -> float:
+            counted = ((self._known.idf(phrase), _count_in(row.terms, phrase)) for phrase in phrases)
+            return sum(idf * count * (_K1 + 1) / (count + k) for idf, count in counted)
+
+        return match.times * (sum_of(match.ranking) + PAIRS * sum_of(pairs))
+
+    # ------------------------------------------------------------------------------ common terms
+
+    def grown(self, db: Connection) -> None:
+        """Count again which terms are common, whenever half as many chunks again have been written."""
+        row = db.execute(
+            "SELECT (SELECT sum(chunks) FROM quire.writes),"
+            " (SELECT value::bigint FROM quire.facts WHERE name = 'common_at'),"
+            " (SELECT sum(chunk_count) FROM quire.documents)"
+        ).fetchone()
+        written, counted, chunks = row or (0, 0, 0)
+        if self.db.is_scoped or written < matching.COMMON_SHARES[-1][0] or written < 1.5 * float(counted):
+            return
+        if db.execute("SELECT pg_try_advisory_xact_lock(%s)", (_COUNTING,)).fetchone() == (True,):
+            _count_common(db, int(chunks))
+            db.execute("UPDATE quire.facts SET value = %s WHERE name = 'common_at'", (str(written),))
+
+
+def _count_common(db: Connection, chunks: int) -> None:
+    """Keep the terms of many chunks, and all that hold sentences together, with their shares."""
+    sample = f"TABLESAMPLE SYSTEM ({100 * SAMPLE / chunks}) REPEATABLE (1)" if chunks > SAMPLE else ""
+    db.execute("DELETE FROM quire.common_terms")
+    # Every chunk has one sign of its kind.
+    db.execute(
+        "WITH counted AS MATERIALIZED (SELECT word, ndoc FROM ts_stat(%s)),"
+        " total AS (SELECT sum(ndoc) AS chunks FROM counted WHERE word LIKE '!%%')"
+        " INSERT INTO quire.common_terms SELECT word, ndoc / total.chunks::float8 FROM counted, total"
+        " WHERE word !~ '^[=@!]' AND (ndoc > %s * total.chunks::float8 OR word = ANY (%s))",
+        (
+            f"SELECT terms FROM quire.words {sample}",
+            matching.common_share(chunks),
+            list(analyze.STOP),
+        ),
+    )
+
+
+# ------------------------------------------------------------------------------- phrases and queries
+
+
+def _query_of(match: Match, filters: Filters) -> str:
+    """A match within a collection and kinds as a tsquery."""
+    must = [_any(group) for group in (*match.needed, match.rare) if group]
+    if filters.collection is not None:
+        must.append(_any([Phrase((_sign("@", filters.collection),))]))
+    if filters.kinds:
+        must.append(_any([Phrase((_sign("!", kind),)) for kind in filters.kinds]))
+    if match.without:
+        must.append(f"!{_any(match.without)}")
+    return " & ".join(must)
+
+
+def _any(phrases: Collection[Phrase]) -> str:
+    return f"({' | '.join(map(_written, phrases))})"
+
+
+def _written(phrase: Phrase) -> str:
+    """A phrase as a tsquery; a term needs no escaping within its quotes."""
+    labels = "" if len(phrase.columns) == len(WEIGHTS) else "".join(_LABELS[c] for c in phrase.columns)
+    suffix = f":{'*' if phrase.prefix else ''}{labels}".rstrip(":")
+    written = " <-> ".join(f"'{term}'{suffix}" for term in phrase.terms)
+    if phrase.columns == (0,):  # the index knows no labels, but it knows the signs of headings
+        star = ":*" if phrase.prefix else ""
+        written = " & ".join([f"({written})", *(f"'={term}'{star}" for term in phrase.terms)])
+    return f"({written})"
+
+
+def _frequency(phrase: Phrase) -> str:
+    """The weighted frequency of a word; of all else, whether it is there.
+
+    Of a term with n places of weight 1, ts_rank() gives the sum of 1/i² for i up to n, divided by what that
+    sum tends to: π²/6 - 1/(n + 1/2), nearly.
+    """
+    if not phrase.is_word:
+        return "(w.terms @@ %s::tsquery)::int"
+    limit = math.pi**2 / 6
+    return f"round(1 / ({limit} * (1.0000001 - ts_rank('{{1,1,1,1}}', w.terms, %s::tsquery))) - 0.5)"
+
+
+def _count_in(terms: str, phrase: Phrase) -> float:
+    """The weighted frequency of a phrase in a tsvector's text."""
+    if phrase.prefix:
+        places = ",".join(re.findall(rf"'{phrase.terms[0]}[^']*':(\S+)", terms))
+    else:
+        first, *rest = (_places(terms, term) for term in phrase.terms)
+        places = _followed(first, rest) if rest else first
+    return sum(WEIGHTS[column] * places.count(_LABELS[column]) for column in phrase.columns)
+
+
+def _places(terms: str, term: str) -> str:
+    """The places of a term, as in `3A,17C`; those for its weight have no label."""
+    start = terms.find(f"'{term}':")
+    if start < 0:
+        return ""
+    end = terms.find(" ", start)
+    return terms[start + len(term) + 3 : end if end > 0 else len(terms)]
+
+
+def _followed(first: str, rest: list[str]) -> str:
+    """The places that are followed by each of the others in turn."""
+    sets = [{place.rstrip(_LABELS) for place in places.split(",")} for places in rest]
+    return ",".join(
+        place
+        for place in first.split(",")
+        if place and all(str(int(place.rstrip(_LABELS)) + n) in of for n, of in enumerate(sets, 1))
+    )

@@ -1,0 +1,180 @@
+"""Writing documents to a PostgreSQL library, a batch in one transaction.
+
+In go prepared documents, out goes which of them replaced others. Always: writers of the same document wait
+for one another, in an order that all keep to; a document's number comes from its id; a later version has
+a later time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from quire.stores import postgres_words
+from quire.stores.postgres_database import Connection, copy
+from quire.stores.rows import Prepared, row_id, storable
+
+Identity = tuple[str, str, str]  # collection, kind, path
+Version = tuple[int, int]  # a document's row, and when it was last written
+
+_NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
+_PARTS = ("sections", "chunks", "words", "fetches", "tags")
+_SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10)
+_CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea")
+_DOCUMENT_TYPES = (
+    *("int8", *["text"] * 9, "int8", "int8", "text", "text"),
+    *("int4", "int4", "int8", "int8", "int8", "bytea"),
+)
+
+
+def write(db: Connection, batch: Mapping[Identity, Prepared]) -> dict[Identity, Version]:
+    """Swap in the new versions of documents; the old ones."""
+    _lock(db, map(_id, batch))
+    old = _stored(db, batch)
+    rows = _numbers(db, batch, old)
+    replaced = [row for row, _ in old.values()]
+    for table in _PARTS if replaced else ():
+        db.execute(f"DELETE FROM quire.{table} WHERE document = ANY (%s)", (replaced,))
+    now = time.time_ns() // 1_000_000
+    for identity, (row, updated_at) in old.items():
+        _update(db, row, batch[identity], max(batch[identity].updated_at or now, updated_at + 1))
+    numbered = [(rows[identity], new) for identity, new in batch.items()]
+    added = [(row, new) for row, new in numbered if row not in replaced]
+    copy(db, "documents", _DOCUMENT_TYPES, (_values(row, new, now) for row, new in added))
+    copy(db, "sections", _SECTION_TYPES, (part for pair in numbered for part in _sections(*pair)))
+    copy(db, "chunks", _CHUNK_TYPES, (part for pair in numbered for part in _chunks(*pair)))
+    copy(db, "words", postgres_words.TYPES, (part for pair in numbered for part in _words(*pair)))
+    copy(db, "tags", ("int8", "text", "text"), (part for pair in numbered for part in _tags(*pair)))
+    copy(
+        db, "fetches", ("int8", "text", "text", "text"), (part for pair in numbered for part in _fetch(*pair))
+    )
+    return old
+
+
+def move(db: Connection, row: int, path: str, mtime_ns: int) -> bool:
+    """Give a document another path; whether it is there and the path is free."""
+    found = db.execute("SELECT collection, kind, path FROM quire.documents WHERE seq = %s", (row,)).fetchone()
+    if found is None:
+        return False
+    old, new = (found[0], found[1], found[2]), (found[0], found[1], path)
+    _lock(db, (_id(old), _id(new)))
+    if _stored(db, [new]):
+        return False
+    db.execute(
+        "UPDATE quire.documents SET path = %s, id = %s, mtime_ns = %s WHERE seq = %s",
+        (path, _id(new), mtime_ns, row),
+    )
+    return True
+
+
+def next_generation(db: Connection, chunks: int = 0) -> None:
+    """Note that something was written, so many chunks among it. Another writer may wait for the slot."""
+    db.execute(
+        "UPDATE quire.writes SET generation = generation + 1, chunks = chunks + %s"
+        " WHERE slot = pg_backend_pid() %% 32",
+        (chunks,),
+    )
+
+
+def identity_of(new: Prepared) -> Identity:
+    """What makes it the same document as another."""
+    return new.collection, new.kind, new.path
+
+
+def _id(identity: Identity) -> str:
+    collection, kind, path = identity
+    return row_id(kind, f"{collection}:{path}")
+
+
+def _number(id: str) -> int:
+    """The number that a document gets, unless another has it."""
+    return max(1, UUID(id).int >> 128 - _NUMBER_BITS)
+
+
+def _lock(db: Connection, ids: Iterable[str]) -> None:
+    """Wait for other writers of documents, in an order that all keep to."""
+    keys = sorted({_number(id) for id in ids})
+    db.execute("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", (keys,))
+
+
+def _stored(db: Connection, wanted: Iterable[Identity]) -> dict[Identity, Version]:
+    """Row and version of the documents that are there, which no one else can change until the end."""
+    collections, kinds, paths = zip(*wanted, strict=True)
+    rows = db.execute(
+        "SELECT d.seq, d.updated_at, d.collection, d.kind, d.path FROM quire.documents AS d"
+        " WHERE (d.collection, d.kind, d.path) IN (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[]))"
+        " ORDER BY d.seq FOR UPDATE",
+        (list(collections), list(kinds), list(paths)),
+    )
+    return {(row[2], row[3], row[4]): (row[0], row[1]) for row in rows}
+
+
+def _numbers(
+    db: Connection, batch: Iterable[Identity], old: Mapping[Identity, Version]
+) -> dict[Identity, int]:
+    """The row of each document; a new one has that of its id, or the next that is free."""
+    numbers = {identity: row for identity, (row, _) in old.items()}
+    new = {identity: _number(_id(identity)) for identity in batch if identity not in old}
+    taken = set(numbers.values())
+    while new:
+        rows = db.execute("SELECT seq FROM quire.documents WHERE seq = ANY (%s)", (list(new.values()),))
+        taken |= {row[0] for row in rows}
+        for identity, number in list(new.items()):
+            if number in taken:
+                new[identity] = number + 1
+            else:
+                taken.add(number)
+                numbers[identity] = new.pop(identity)
+    return numbers
+
+
+def _update(db: Connection, row: int, new: Prepared, now: int) -> None:
+    db.execute(
+        "UPDATE quire.documents SET url = %s, root = %s, format = %s, title = %s, checksum = %s, size = %s,"
+        " mtime_ns = %s, made_by = %s, chunk_count = %s, section_count = %s, term_count = %s,"
+        " updated_at = %s, source = %b, promotion = coalesce(nullif(%s, ''), promotion) WHERE seq = %s",
+        (
+            *(*_facts(new), new.size, new.mtime_ns, new.made_by, *_sizes(new), now),
+            *(new.source, new.promotion, row),
+        ),
+    )
+
+
+def _values(row: int, new: Prepared, now: int) -> tuple[Any, ...]:
+    """A new document as a row of its table."""
+    identity = identity_of(new)
+    about = (row, _id(identity), *identity, *_facts(new), new.size, new.mtime_ns, new.made_by)
+    times = new.created_at or now, new.updated_at or now
+    return (*about, new.promotion or "standard", *_sizes(new), *times, new.source)
+
+
+def _facts(new: Prepared) -> tuple[str | None, ...]:
+    return new.url, new.root, new.format, new.title, new.checksum
+
+
+def _sizes(new: Prepared) -> tuple[int, int, int]:
+    return len(new.chunks), len(new.sections), postgres_words.size_of(new.words)
+
+
+def _sections(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
+    return ((row, section[0], new.collection, *section[1:]) for section in new.sections)
+
+
+def _chunks(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
+    for index, (chunk, digest) in enumerate(zip(new.chunks, new.digests, strict=True)):
+        yield (row, index, new.collection, *chunk, digest)
+
+
+def _tags(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
+    return ((row, new.collection, storable(tag)) for tag in set(new.tags))
+
+
+def _fetch(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
+    if new.etag or new.last_modified:
+        yield row, new.collection, new.etag, new.last_modified
+
+
+def _words(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
+    return postgres_words.rows_of(row, new.collection, new.kind, new.words)

@@ -1,0 +1,226 @@
+"""Pages and sites to a store: what is new or changed is cut and written, all of a site at once.
+
+Always: a page that fails keeps its old version and is named in the report; a page takes no other
+document's place; nothing is removed unless the site was read far enough to know that it is gone; a
+visit that finds nothing new writes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from quire.config import Config
+from quire.document import Document
+from quire.errors import QuireError, Refused, SourceError
+from quire.indexer import Report, made_by, prepare
+from quire.progress import Progress
+from quire.sources import names
+from quire.sources.files import Skipped
+from quire.stores.base import Filters, Store
+from quire.stores.rows import DocumentRow, Prepared
+
+if TYPE_CHECKING:
+    from quire.sources import web
+
+log = logging.getLogger("quire")
+
+
+def index_web(
+    store: Store,
+    source: str,
+    collection: str | None,
+    config: Config,
+    *,
+    kind: str = "document",
+    progress: Progress | None = None,
+) -> Report:
+    """Bring what a store knows of a page or a site up to date. Raises SourceError if nothing is there."""
+    started, report = time.monotonic(), Report()
+    log.info("reading %s", source)
+    found = look_at_web(store, source, collection, config, kind=kind, progress=progress)
+    if found.new or found.gone:
+        for prepared, replaced in zip(found.new, store.write(found.new, found.gone), strict=True):
+            report.count(prepared, replaced)
+    if found.said:
+        store.note_fetched(found.said)
+    report.unchanged, report.removed = found.unchanged, len(found.gone)
+    report.failed, report.warnings = found.failed, [*found.notes, *report.warnings]
+    report.seconds = time.monotonic() - started
+    log.info("read %s in %.0f ms: %d written", source, report.seconds * 1000, report.documents)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """How a page or a site differs from what is stored of it."""
+
+    new: list[Prepared]  # pages that are new or have changed, or are to be cut anew
+    gone: list[int]  # documents whose pages a site links no more
+    missing: set[str]  # URLs of pages that are linked, but not there
+    said: dict[int, web.Said]  # what servers say of unchanged documents, where that is new
+    unchanged: int
+    failed: list[Skipped]
+    notes: list[str]
+
+
+def look_at_web(
+    store: Store,
+    source: str,
+    collection: str | None,
+    config: Config,
+    *,
+    kind: str = "document",
+    progress: Progress | None = None,
+) -> Looked:
+    """Read a page or a site, and compare; nothing is written. Raises SourceError if nothing is there."""
+    from quire.sources import web  # with what reads HTML: a search need not wait for it
+    from quire.sources.urls import normalise, target_of
+
+    whole = names.is_site(source)
+    root = web.index_of(source) if whole else normalise(source)
+    name = collection or target_of(root).host
+    rows = store.documents(Filters(name, (kind,)))
+    pages = _Pages(rows, root, name, kind, config)
+    said = store.fetched(row.seq for row in pages.known.values())
+    known = {url: said.get(row.seq, _NOTHING) for url, row in pages.known.items()}
+    seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
+    visit = _visit(root, whole, seen, pages, config, progress)
+    same = {**pages.unchanged, **visit.unchanged}
+    failed = [Skipped(url, reason) for url, reason in {**pages.failed, **visit.failed}.items()]
+    return Looked(
+        pages.new,
+        _gone(rows, root, visit) if whole else [],
+        visit.missing,
+        {pages.known[url].seq: now for url, now in same.items() if now != known[url]},
+        len(same),
+        failed,
+        visit.notes,
+    )
+
+
+_NOTHING = (None, None)
+
+
+def _gone(rows: Iterable[DocumentRow], root: str, visit: web.Visit) -> list[int]:
+    """The documents of a site that it has no more; none where that is not sure, and it is said why."""
+    gone = [row.seq for row in rows if row.root == root and row.url not in visit.present]
+    if gone and visit.unsure:
+        visit.notes.append(f"{len(gone):,} documents were kept that may be gone: {visit.unsure}.")
+        return []
+    return gone
+
+
+def _visit(
+    root: str,
+    whole: bool,
+    seen: Mapping[str, web.Said],
+    pages: _Pages,
+    config: Config,
+    progress: Progress | None,
+) -> web.Visit:
+    from quire.sources import web
+    from quire.sources.fetch import Fetcher
+
+    async def read() -> web.Visit:
+        async with Fetcher(config.web) as fetcher:
+            reader = web.Reader(fetcher, config, seen, pages.take)
+            await (reader.site(root, progress) if whole else reader.page(root))
+            return reader.visit
+
+    return _run(read)
+
+
+def _run(work: Any) -> Any:
+    """Run an event loop to its end; in a thread of its own where another one runs already."""
+    import asyncio
+
+    import anyio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return anyio.run(work)
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(anyio.run, work).result()
+
+
+class _Pages:
+    """Pages as they come in: what is new is cut and analysed, beside the network."""
+
+    def __init__(
+        self, rows: Iterable[DocumentRow], root: str, collection: str, kind: str, config: Config
+    ) -> None:
+        self.root, self.collection, self.kind, self.config = root, collection, kind, config
+        self.known = {row.url: row for row in rows if row.url}
+        self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # whose each path is
+        self.new: list[Prepared] = []
+        self.unchanged: dict[str, web.Said] = {}
+        self.failed: dict[str, str] = {}
+
+    def is_current(self, url: str) -> bool:
+        """Whether a page is stored as the settings want it."""
+        return self.known[url].made_by == made_by(self.config)
+
+    async def take(self, page: web.WebPage) -> None:
+        """Prepare a page, unless it is as it was."""
+        from quire.sources.web import in_thread
+
+        try:
+            if prepared := await in_thread(self._prepared, page, self._path(page.url)):
+                self.new.append(prepared)
+            else:
+                self.unchanged[page.url] = page.said
+        except QuireError as error:
+            self.failed[page.url] = error.reason if isinstance(error, SourceError) else str(error)
+
+    def _path(self, url: str) -> str:
+        """The page's path: the one that it has, or one that is free. Raises Refused if there is none."""
+        if url in self.known:
+            return self.known[url].path
+        path, host = names.path_of(url, self.root), urlsplit(url).netloc
+        other = self.places.get(path, "")
+        if names.is_url(other) and urlsplit(other).netloc != host:
+            path = f"{host}/{path}"
+            other = self.places.get(path, "")
+        if other:
+            has = f"{self.collection} already has {path} from {other}"
+            raise Refused(url, f"{has}. Name another collection: -c NAME")
+        self.places[path] = url
+        return path
+
+    def _prepared(self, page: web.WebPage, path: str) -> Prepared | None:
+        """A page cut and analysed; None if it is as it was."""
+        document = self._document(page, path)
+        row = self.known.get(page.url)
+        if row and row.checksum == document.checksum and self.is_current(page.url):
+            return None
+        etag, last_modified = page.said
+        prepared = prepare(
+            document,
+            self.config,
+            self.kind,
+            url=page.url,
+            root=row.root if row else self.root,  # who added it first has it
+            etag=etag,
+            last_modified=last_modified,
+        )
+        return replace(prepared, warnings=(*page.warnings, *prepared.warnings))
+
+    def _document(self, page: web.WebPage, path: str) -> Document:
+        make: Any = Document.from_bytes if isinstance(page.content, bytes) else Document.from_text
+        document: Document = make(
+            page.content,
+            path,
+            collection=self.collection,
+            format=page.format,
+            title=page.title,
+            settings=self.config.document,
+        )
+        return document
