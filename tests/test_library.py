@@ -592,3 +592,15 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
         library.store.db.execute("PRAGMA user_version = 999")  # type: ignore[attr-defined]
     with pytest.raises(LibraryError, match="written by a newer Quire"):
         Library.open(path)
+
+
+def test_what_a_server_now_says_of_a_page_is_noted(library: Library) -> None:
+    """D14 for URLs: a page whose content is unchanged is not written again, but asked for with its new etag."""
+    document = quire.Document.from_text("# Page\n", "page", collection="site")
+    library.store.write([indexer.prepare(document, WORDS, url="https://a/page", etag='"1"')])
+    row = library.documents()[0]
+    library.store.note_fetched({row.seq: ('"2"', "yesterday")})
+    assert library.store.fetched([row.seq]) == {row.seq: ('"2"', "yesterday")}
+    library.store.note_fetched({row.seq: (None, None), row.seq + 1: ('"3"', None)})
+    assert library.store.fetched([row.seq, row.seq + 1]) == {}
+    assert library.documents()[0].updated_at == row.updated_at

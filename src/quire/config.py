@@ -235,6 +235,18 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What goes into a context pack."""
+
+    max_tokens: int = 4000  # of the pack as Markdown, citations included
+    threshold: float = 0.3  # of the best score: a weaker match is left out
+
+    def __post_init__(self) -> None:
+        _within("max_tokens", self.max_tokens, 1, 10_000_000)
+        _within("threshold", self.threshold, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings of one library or one command."""
 
@@ -244,6 +256,7 @@ class Config:
     chunk: ChunkSettings = field(default_factory=ChunkSettings)
     embed: EmbedSettings = field(default_factory=EmbedSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
     web: WebSettings = field(default_factory=WebSettings)
 
 

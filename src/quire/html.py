@@ -29,11 +29,11 @@ class Article:
     title: str  # "" if the page has none
     text: str  # markdown
     alternates: tuple[str, ...]  # the page as markdown, by its own account
-    links: tuple[str, ...]  # of the whole page, menus included, without fragments
+    links: tuple[str, ...]  # of the whole page, menus included, without fragments; () if not asked for
     canonical: str | None
 
 
-def to_markdown(html: str, url: str = "") -> Article:
+def to_markdown(html: str, url: str = "", *, links: bool = True) -> Article:
     """The main content of a page as markdown; addresses are made absolute against `url`."""
     page = _Builder()
     page.feed(_clean(html))
@@ -44,7 +44,7 @@ def to_markdown(html: str, url: str = "") -> Article:
         _title(page, main),
         _markdown(main, addresses) or _markdown(page.root, addresses, with_furniture=True),
         addresses.found(link for link in page.seen("link") if _is_markdown_twin(link)),
-        addresses.found(page.seen("a")),
+        addresses.found(page.seen("a")) if links else (),
         next(iter(addresses.found(link for link in page.seen("link") if "canonical" in _rel(link))), None),
     )
 
@@ -124,10 +124,11 @@ class _Element:
     def __init__(self, tag: str, attributes: dict[str, str], parent: _Element | None) -> None:
         self.tag, self.attributes, self.parent = tag, attributes, parent
         self.children: list[_Element | str] = []
-        self.names = f"{self.get('id')} {self.get('class')}".lower().split() if attributes else []
+        named = "class" in attributes or "id" in attributes
+        self.names = f"{self.get('id')} {self.get('class')}".lower().split() if named else ()
         self.is_furniture = False
         self.plain = self.linked = 0  # characters of text, outside and inside links
-        self.holds: set[str] = set()  # the tags in it that matter to those around it
+        self.holds = _NOTHING  # the tags in it that matter to those around it
 
     @property
     def weight(self) -> int:
@@ -238,6 +239,9 @@ class _Builder:
         """Close what an end tag is meant for; one that stands in a cell closes nothing around the table."""
         if self.beyond and tag not in _END_IS_OPTIONAL:
             self.beyond -= 1
+        elif tag == self.stack[-1].tag and self.open[tag]:
+            self.stack.pop()
+            self.open[tag] -= 1
         elif tag in _HEADINGS:
             self._close(_HEADINGS, _CELLS)
         else:
@@ -400,23 +404,24 @@ def _tell(parent: _Element, child: _Element) -> None:
     """Let an element know what a child of it holds and weighs."""
     if child.is_furniture:
         if "step" in child.holds or (child.tag == "a" and _is_step(child)):
-            parent.holds.add("step")
+            parent.holds |= {"step"}
         return
     parent.plain += child.plain
     parent.linked += child.linked
-    parent.holds |= child.holds
+    if not child.holds <= parent.holds:
+        parent.holds |= child.holds
     if child.tag in _NOTABLE:
-        parent.holds.add(child.tag)
+        parent.holds |= {child.tag}
         if child.tag == "h1" and (child.plain or "link elsewhere" not in child.holds):
-            parent.holds.add("title")  # the name of a site is a link
+            parent.holds |= {"title"}  # the name of a site is a link
     elif child.tag == "a" and not child.get("href").startswith("#"):
-        parent.holds.add("link elsewhere")
+        parent.holds |= {"link elsewhere"}
 
 
 def _signs(element: _Element) -> frozenset[str]:
     """What says that an element may hold the content."""
     if not element.attributes:
-        return _CONTAINERS & {element.tag}
+        return _CONTAINERS & {element.tag} if element.tag in _CONTAINERS else _NOTHING
     attributes = (f"[{name}={element.get(name).lower()}]" for name in ("role", "itemprop"))
     names = (f".{name}" for name in element.names)
     return _CONTAINERS.intersection((element.tag, f"#{element.get('id').lower()}", *attributes, *names))
@@ -476,7 +481,7 @@ def _has_image(element: _Element) -> bool:
 
 
 def _is_furniture(element: _Element, inside: bool) -> bool:
-    tag, role = element.tag, element.get("role").lower()
+    tag, role = element.tag, element.get("role").lower() if element.attributes else ""
     if tag == "nav" or role in _ROLES:
         return True
     if tag == "header":

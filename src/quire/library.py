@@ -8,17 +8,20 @@ with Library.open("docs.db", create=True) as library:
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from quire import copying, embedding, indexer, searcher, sentences, visitor
 from quire import embed as models
-from quire.config import DEFAULT, Config
+from quire.config import DEFAULT, Config, SearchSettings, WindowsSettings
+from quire.context import Context, Match, Source, pack
 from quire.copying import Copied
 from quire.document import Document
 from quire.embed.base import Embedder
@@ -35,18 +38,25 @@ from quire.errors import (
 )
 from quire.indexer import Report
 from quire.progress import Progress
+from quire.result import Result
 from quire.searcher import Found, Meaning
-from quire.sources import files, names
+from quire.sources import entries, files, names
+from quire.sources.entries import Entry
 from quire.sources.files import Skipped
 from quire.stores import open_store
 from quire.stores.base import Counts, Filters, Store
-from quire.stores.rows import MAX_CHUNKS, DocumentRow, Model, SectionRow
+from quire.stores.rows import MAX_CHUNKS, DocumentRow, Model, Prepared, SectionRow
 from quire.tokens import counter
 from quire.tree import Tree
 
 log = logging.getLogger("quire")
 DOCUMENTS = ("document", "external")  # the kinds that a search looks at
 PROMOTIONS = ("standard", "important", "critical")
+_WEIGHED = 30  # results that a context pack is made of, at most
+_SHORT = 200  # characters: an entry that is not longer is one chunk
+_ONE_CHUNK = WindowsSettings(max_tokens=100_000_000, overlap=0, min_chars=0)
+_APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
+_PER_ENTRY = 5  # sections that are looked at for each result of a recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +92,11 @@ class Library:
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
         self.store, self.url, self.config = store, url, config
         self._embedders: dict[str, Embedder | None] = {}
+        self._critical_rows: tuple[object, list[DocumentRow]] = None, []
 
     @classmethod
     def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Library:
-        """The library at a path or postgresql:// URL. Raises NoResults if there is none and none is to be made."""
+        """The library at a path or postgresql:// URL. Raises NoResults if there is none to open."""
         return cls(open_store(os.fspath(url), create=create), os.fspath(url), config)
 
     def close(self) -> None:
@@ -112,21 +123,29 @@ class Library:
         path: str | None = None,
         collection: str | None = None,
         title: str | None = None,
+        external: bool = False,
         prune: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Index files and folders, or content under a path of its own. Content wins over paths."""
-        report = Report()
+        """Index files and folders, or content under a path of its own. Content wins over paths.
+
+        `external` documents are other people's: they are found as all are, and cannot be promoted.
+        """
+        report, kind = Report(), "external" if external else "document"
         if content is not None:
-            report.join(self._add_content(content, path or "content.md", collection or "content", title))
+            name = collection or "content"
+            report.join(self._add_content(content, path or "content.md", name, title, kind))
         elif not paths:
             raise SettingError("add", "Must provide path, url, or content")
         for source in () if content is not None else paths:
-            report.join(self._add_source(os.fspath(source), collection, prune, progress))
+            report.join(self._add_source(os.fspath(source), collection, prune, progress, kind))
         self._embed_new(report, progress)
         return report
 
-    def _add_content(self, content: str | bytes, path: str, collection: str, title: str | None) -> Report:
+    def _add_content(
+        self, content: str | bytes, path: str, collection: str, title: str | None, kind: str
+    ) -> Report:
+        self._check_kind(collection, kind)
         make: Any = Document.from_bytes if isinstance(content, bytes) else Document.from_text
         document = make(content, path, collection=collection, title=title, settings=self.config.document)
         report = Report()
@@ -134,53 +153,69 @@ class Library:
         if old and old.checksum == document.checksum and old.made_by == indexer.made_by(self.config):
             report.unchanged = 1
             return report
-        prepared = indexer.prepare(document, self.config)
+        prepared = indexer.prepare(document, self.config, kind)
         report.count(prepared, self.store.write([prepared])[0])
         return report
 
     def _add_source(
-        self, source: str, collection: str | None, prune: bool, progress: Progress | None
+        self, source: str, collection: str | None, prune: bool, progress: Progress | None, kind: str
     ) -> Report:
         """A file or folder if there is one of this name, else a URL or a site."""
         path = Path(source)
         is_file = path.exists() or (path.name == source and files.is_document(path))  # .md is also a domain
         if names.is_url(source) or (names.is_site(source) and not is_file):
-            return visitor.index_web(self.store, source, collection, self.config, progress=progress)
-        return self._add_path(path, collection, prune, progress)
+            from quire.sources.urls import target_of  # 5 ms that a search need not wait for
 
-    def _add_path(self, path: Path, collection: str | None, prune: bool, progress: Progress | None) -> Report:
+            self._check_kind(collection or target_of(source).host, kind)
+            return visitor.index_web(
+                self.store, source, collection, self.config, kind=kind, progress=progress
+            )
+        return self._add_path(path, collection, prune, progress, kind)
+
+    def _add_path(
+        self, path: Path, collection: str | None, prune: bool, progress: Progress | None, kind: str
+    ) -> Report:
         if not path.exists():
             raise Unreadable(str(path), "no such file or folder")
         root, only = (path, None) if path.is_dir() else (path.absolute().parent, path)
         name = collection or root.resolve().name or "files"
+        self._check_kind(name, kind)
         return indexer.index_folder(
-            self.store, root, name, self.config, prune=prune, only=only, progress=progress
+            self.store, root, name, self.config, kind=kind, prune=prune, only=only, progress=progress
         )
+
+    def _check_kind(self, collection: str, kind: str) -> None:
+        """Refuse to mix kinds in a collection: one address would be the name of two."""
+        others = tuple(self.store.kinds() - {kind})
+        if others and (rows := self.store.documents(Filters(collection, others))):
+            is_of = f"{collection!r} is a collection of kind {rows[0].kind}, and this is {kind}"
+            raise SettingError("collection", f"{is_of}: each kind has collections of its own. Name another")
 
     def refresh(self, *, prune: bool = False, progress: Progress | None = None) -> Report:
         """Bring every folder, page and site that was added up to date."""
         report = Report()
-        for collection, root in self._roots():
+        for collection, kind, root in self._roots():
             if names.is_url(root):
-                report.join(self._refresh_web(root, collection, progress))
+                report.join(self._refresh_web(root, collection, kind, progress))
             elif Path(root).is_dir():
                 added = indexer.index_folder(
-                    self.store, Path(root), collection, self.config, prune=prune, progress=progress
+                    self.store, Path(root), collection, self.config, kind=kind, prune=prune, progress=progress
                 )
                 report.join(added)
             else:
-                gone = self.store.documents(Filters(collection), root=root)
+                gone = self.store.documents(Filters(collection, (kind,)), root=root)
                 report.missing += [row.address for row in gone]
         self._embed_new(report, progress)
         return report
 
-    def _roots(self) -> list[tuple[str, str]]:
-        """Every collection with the folders, pages and sites that it was made from."""
-        return sorted({(row.collection, row.root) for row in self.documents() if row.root is not None})
+    def _roots(self) -> list[tuple[str, str, str]]:
+        """Every collection and its kind, with the folders, pages and sites that it was made from."""
+        rows = self.documents()
+        return sorted({(row.collection, row.kind, row.root) for row in rows if row.root is not None})
 
-    def _refresh_web(self, root: str, collection: str, progress: Progress | None) -> Report:
+    def _refresh_web(self, root: str, collection: str, kind: str, progress: Progress | None) -> Report:
         try:
-            return visitor.index_web(self.store, root, collection, self.config, progress=progress)
+            return visitor.index_web(self.store, root, collection, self.config, kind=kind, progress=progress)
         except SourceError as problem:
             return Report(failed=[Skipped(problem.source, problem.reason)])
 
@@ -201,12 +236,12 @@ class Library:
     def _check_web(self, collection: str | None) -> tuple[list[DocumentRow], list[DocumentRow]]:
         """Documents whose pages have changed, and those that are gone; one that fails is neither."""
         changed, missing = list[DocumentRow](), list[DocumentRow]()
-        for name, root in self._roots():
+        for name, kind, root in self._roots():
             if not names.is_url(root) or collection not in (None, name):
                 continue
             rows = {row.url: row for row in self.store.documents(Filters(name), root=root)}
             try:
-                looked = visitor.look_at_web(self.store, root, name, self.config)
+                looked = visitor.look_at_web(self.store, root, name, self.config, kind=kind)
             except NotFound:
                 missing += rows.values()
             except SourceError as problem:
@@ -219,15 +254,29 @@ class Library:
         return changed, missing
 
     def remove(
-        self, *addresses: str, collection: str | None = None, dry_run: bool = False
+        self,
+        *addresses: str,
+        collection: str | None = None,
+        paths: Iterable[str] = (),
+        dry_run: bool = False,
     ) -> list[DocumentRow]:
-        """Remove documents by address, or a whole collection; those that were, or would be, removed."""
+        """Remove documents by address, or a collection, or some paths of it; those that were removed.
+
+        With `dry_run` they are those that would be.
+        """
+        within = tuple(paths)
+        if addresses and (within or collection is not None):
+            raise SettingError("remove", "Name addresses, or a collection and its paths, not both")
         if addresses:
             rows = [self._document(address)[0] for address in addresses]
         elif collection is not None:
-            rows = self.documents(collection)
-            if not rows:
+            rows = self.store.documents(Filters(collection, paths=within))
+            if not rows and collection not in self.store.collections():
                 raise NoResults(self._no_collection(collection))
+            if not rows:
+                raise NoResults(f"No document of {collection} is in {', '.join(within)}.")
+        elif within:
+            raise SettingError("remove", "Name the collection that these paths are of")
         else:
             raise SettingError("remove", "Name what to remove: addresses, or a collection")
         if not dry_run:
@@ -361,14 +410,17 @@ class Library:
 
         `mode` is hybrid, keyword or semantic.
         """
-        given = {"limit": limit, "mode": mode}
-        changes = {name: value for name, value in given.items() if value is not None}
-        settings = replace(self.config.search, **changes)  # type: ignore[arg-type]
+        settings = self._search_settings(limit, mode)
         with self.store.reading():
             apart = self.store.kinds() - set(DOCUMENTS)  # a filter that leaves nothing out only costs time
             filters = Filters(collection, DOCUMENTS if apart else (), tuple(paths))
             meaning = self._meaning(settings.mode)
             return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
+
+    def _search_settings(self, limit: int | None, mode: str | None) -> SearchSettings:
+        given = {"limit": limit, "mode": mode}
+        changes = {name: value for name, value in given.items() if value is not None}
+        return replace(self.config.search, **changes)  # type: ignore[arg-type]
 
     def documents(self, collection: str | None = None) -> list[DocumentRow]:
         """The documents of a collection, or all."""
@@ -385,6 +437,292 @@ class Library:
         """What is in the library."""
         with self.store.reading():
             return self.store.counts()
+
+    # ----------------------------------------------------------------------------------- context
+
+    def context(
+        self,
+        query: str,
+        *,
+        max_tokens: int | None = None,
+        collection: str | None = None,
+        paths: Iterable[str] = (),
+        mode: str | None = None,
+        include: str = "sections",
+    ) -> Context:
+        """What is worth reading before answering a query, within a number of tokens, with citations.
+
+        Critical documents of the collections come first. `include` is sections, chunks (only those that
+        match) or documents (whole). Raises NoResults for a collection that is not there.
+        """
+        settings = self.config.context
+        if max_tokens is not None:
+            settings = replace(settings, max_tokens=max_tokens)
+        with self.store.reading():
+            found = self.search(
+                query, collection=collection, paths=paths, limit=_WEIGHED, mode=mode, explain=True
+            )
+            sources: dict[int, Source] = {}
+            critical = [self._pack_source(row, sources) for row in self._critical(collection)]
+            matches = self._matches(found, sources)
+        counted = counter(self.config.tokens)
+        return pack(found.query, critical, matches, settings, counted, include=include, notes=found.notes)
+
+    def _critical(self, collection: str | None) -> list[DocumentRow]:
+        """The critical documents of a collection, or of all, looked for once in each generation."""
+        key = self.store.generation(), collection
+        if self._critical_rows[0] != key:
+            rows = self.store.documents(Filters(collection, DOCUMENTS))
+            self._critical_rows = key, [row for row in rows if row.promotion == "critical"]
+        return self._critical_rows[1]
+
+    def _matches(self, found: Found, sources: dict[int, Source]) -> list[Match]:
+        """Results with the spans of the chunks that they stand for."""
+        hits = [[hit["chunk"] for hit in result.explain["hits"]] for result in found.results]
+        chunks = self.store.chunks(chunk for ids in hits for chunk in ids)
+        rows = self.store.documents_by_row({chunk.document for chunk in chunks.values()})
+        matches = []
+        for result, ids in zip(found.results, hits, strict=True):
+            source = self._pack_source(rows[chunks[ids[0]].document], sources)
+            spans = tuple((chunks[chunk].start, chunks[chunk].end) for chunk in ids)
+            matches.append(Match(source, result.address, result.start, result.end, spans, result.score))
+        return matches
+
+    def _pack_source(self, row: DocumentRow, known: dict[int, Source]) -> Source:
+        if row.seq not in known:
+            known[row.seq] = Source(self._tree(row), row.url, row.promotion)
+        return known[row.seq]
+
+    # ---------------------------------------------------------------------- memory and knowledge
+
+    def remember(
+        self,
+        text: str,
+        *,
+        collection: str = "memory",
+        title: str | None = None,
+        tags: Iterable[str] = (),
+        name: str | None = None,
+    ) -> DocumentRow:
+        """Keep a memory. The same text is kept once; another text under the same name replaces it.
+
+        What cannot be cut or embedded is kept all the same, and a warning is logged.
+        """
+        return self._keep(
+            entries.make("memory", text, collection=collection, title=title, tags=tags, name=name)
+        )
+
+    def learn(
+        self,
+        text: str,
+        *,
+        collection: str = "knowledge",
+        title: str | None = None,
+        tags: Iterable[str] = (),
+        name: str | None = None,
+    ) -> DocumentRow:
+        """Keep a piece of knowledge, as `remember` keeps a memory."""
+        return self._keep(
+            entries.make("knowledge", text, collection=collection, title=title, tags=tags, name=name)
+        )
+
+    def recall(
+        self,
+        query: str,
+        *,
+        kinds: Iterable[str] = entries.KINDS,
+        collection: str | None = None,
+        tags: Iterable[str] = (),
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        group: bool = False,
+    ) -> Found:
+        """The chunks of memories and knowledge that answer a query, best first; never documents.
+
+        `group` gives the best chunk of each entry. Entries have all of the `tags` and were last written
+        in the time given: a date, a date and time, or so long ago (7d). Raises NoResults where nothing
+        is remembered.
+        """
+        wanted = tuple(kinds)
+        entries.check_kinds(wanted)
+        settings = self._search_settings(limit, mode)
+        first, last = entries.moment("since", since), entries.moment("until", until, end=True)
+        filters = Filters(collection, wanted, tags=tuple(tags), since=first, until=last)
+        with self.store.reading():
+            if not self.store.kinds() & set(wanted):
+                raise NoResults("Nothing is remembered yet. Remember with: quire remember TEXT")
+            meaning = self._meaning(settings.mode)
+            more = replace(settings, limit=min(1000, _PER_ENTRY * settings.limit), merge_from=_APART)
+            found = searcher.search(self.store, query, filters, more, meaning, explain=True)
+            results = [chunk for result in found.results for chunk in self._by_chunk(result)]
+        best: dict[str, Result] = {}
+        for result in sorted(results, key=lambda result: -result.score):
+            best.setdefault(result.document_id if group else result.chunk_ids[0], result)
+        return replace(found, results=tuple(best.values())[: settings.limit])
+
+    def forget(
+        self,
+        *addresses: str,
+        collection: str | None = None,
+        tags: Iterable[str] = (),
+        before: str | datetime | None = None,
+        dry_run: bool = False,
+    ) -> list[DocumentRow]:
+        """Delete memories and knowledge by address, or by collection, tags and time; those that went.
+
+        With `dry_run` they are those that would go. Raises SettingError for a document.
+        """
+        filters = Filters(collection, entries.KINDS, tags=tuple(tags), until=entries.moment("before", before))
+        if bool(addresses) == (filters != Filters(kinds=entries.KINDS)):
+            raise SettingError("forget", "Name what to forget: addresses, or a collection, tags or a time")
+        with self.store.reading():
+            named = dict.fromkeys(map(self._remembered, addresses))
+            rows = list(named) if addresses else self._filtered(filters)
+        if not dry_run:
+            self.store.remove([row.seq for row in rows])
+        return rows
+
+    def export(self, target: str | os.PathLike[str] | TextIO) -> int:
+        """Write all memories and knowledge as JSON lines; how many. A file changes once all is written."""
+        if not isinstance(target, str | os.PathLike):
+            return self._export(target)
+        part = Path(f"{os.fspath(target)}.part")
+        try:
+            with part.open("w", encoding="utf-8", newline="\n") as file:
+                number = self._export(file)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+        return number
+
+    def import_(self, source: str | os.PathLike[str] | Iterable[str | bytes]) -> Report:
+        """Take in JSON lines, as `export` writes them. A line that cannot be is reported; the rest goes on.
+
+        An entry that is here already is left as it is; another text of the same name replaces it.
+        """
+        if isinstance(source, str | os.PathLike):
+            try:
+                with Path(source).open("rb") as file:
+                    return self.import_(file)
+            except OSError as problem:
+                raise Unreadable(os.fspath(source), (problem.strerror or str(problem)).lower()) from None
+        report = Report()
+        for number, line in enumerate(source, 1):
+            try:
+                if line.strip():
+                    self._write_entry(entries.from_line(line), report)
+            except (SettingError, SourceError) as problem:
+                report.failed.append(Skipped(f"line {number}", str(problem)))
+        self._embed_new(report, None)
+        return report
+
+    def _keep(self, entry: Entry) -> DocumentRow:
+        report = Report()
+        row = self._write_entry(entry, report)
+        self._embed_new(report, None)
+        for failed in report.failed:
+            log.warning("%s is kept, but %s failed: %s", row.address, failed.source, failed.reason)
+        return row
+
+    def _write_entry(self, entry: Entry, report: Report) -> DocumentRow:
+        """Write an entry, unless it is here already."""
+        self._check_kind(entry.collection, entry.kind)
+        old, source = self._known(entry), entry.text.encode()
+        had = self.store.tags([old.seq]).get(old.seq, ()) if old else ()
+        is_new = old is None or old.checksum != hashlib.sha256(source).hexdigest()
+        document = Document.from_bytes(
+            source,
+            old.path if old else entry.path or entries.named(entry.text, datetime.now(UTC).date()),
+            collection=entry.collection,
+            title=entry.title or (old.title if old and not is_new else entries.title_of(entry.text)),
+            settings=self.config.document,
+        )
+        new = self._prepare_entry(document, entry, entry.tags or had)
+        if old and not is_new and (old.title, old.made_by, had) == (new.title, new.made_by, new.tags):
+            report.unchanged += 1
+            return old
+        report.count(new, self.store.write([new])[0])
+        return next(row for row in self._alike(entry, new.path) if row.path == new.path)
+
+    def _prepare_entry(self, document: Document, entry: Entry, tags: tuple[str, ...]) -> Prepared:
+        """An entry cut as memories are; one that is short, or cannot be cut, is one chunk."""
+        chunk = replace(self.config.chunk, strategy="memory")
+        facts = {"tags": tags, "created_at": entry.created_at, "updated_at": entry.updated_at}
+        if len(document.text) > _SHORT:
+            try:
+                return indexer.prepare(document, replace(self.config, chunk=chunk), entry.kind, **facts)
+            except Exception as problem:  # a memory is kept, whatever is wrong with how it would be cut
+                log.warning(
+                    "%s is kept as one chunk, because it cannot be cut: %s", document.address, problem
+                )
+        whole = replace(DEFAULT, chunk=replace(chunk, memory=_ONE_CHUNK), tree=self.config.tree)
+        return indexer.prepare(document, whole, entry.kind, **facts)
+
+    def _known(self, entry: Entry) -> DocumentRow | None:
+        """The entry of the same name, or of the same text where no name is given."""
+        rows = self._alike(entry, entry.path or f"*{entries.ending(entry.text)}")
+        return next((row for row in rows if entry.path in (None, row.path)), None)
+
+    def _alike(self, entry: Entry, path: str) -> list[DocumentRow]:
+        return self.store.documents(Filters(entry.collection, (entry.kind,), (path,)))
+
+    def _filtered(self, filters: Filters) -> list[DocumentRow]:
+        """The entries of a filter. Raises for a collection that has none."""
+        rows, name = self.store.documents(filters), filters.collection
+        if rows or name is None or self.store.documents(Filters(name, entries.KINDS)):
+            return rows
+        if name in self.store.collections():
+            remove = f"To remove it: quire remove --collection {name}"
+            raise SettingError("forget", f"{name} is a collection of documents. {remove}")
+        raise NoResults(self._no_collection(name))
+
+    def _remembered(self, address: str) -> DocumentRow:
+        row = self._document(address)[0]
+        if row.kind not in entries.KINDS:
+            remove = f"To remove it: quire remove {row.address}"
+            raise SettingError("forget", f"{row.address} is not a memory but of kind {row.kind}. {remove}")
+        return row
+
+    def _export(self, stream: TextIO) -> int:
+        with self.store.reading():
+            rows = self.store.documents(Filters(kinds=entries.KINDS))
+            tags = self.store.tags(row.seq for row in rows)
+            for row in rows:
+                text, own = self.store.source(row.seq).decode(), tags.get(row.seq, ())
+                times = row.created_at, row.updated_at
+                entry = Entry(row.kind, row.collection, row.path, row.title, own, *times, text)
+                stream.write(entries.to_line(entry, row.id))
+        return len(rows)
+
+    def _by_chunk(self, result: Result) -> list[Result]:
+        """A result for each chunk that one stands for."""
+        hits = result.explain["hits"]
+        if len(hits) == 1:
+            return [replace(result, explain={})]
+        chunks, found = self.store.chunks(hit["chunk"] for hit in hits), list[Result]()
+        for chunk_id, hit in zip(result.chunk_ids, hits, strict=True):
+            chunk = chunks[hit["chunk"]]
+            text = self.store.passage(chunk.document, chunk.byte_start, chunk.byte_end)
+            found.append(
+                replace(
+                    result,
+                    address=f"{result.address}{'#' if result.heading is None else ''}~{chunk.part}",
+                    snippet=searcher.snippet(text, result.explain["terms"]),
+                    score=hit["score"],
+                    match=hit["match"],
+                    start=chunk.start,
+                    end=chunk.end,
+                    byte_start=chunk.byte_start,
+                    byte_end=chunk.byte_end,
+                    start_line=chunk.start_line,
+                    end_line=chunk.end_line,
+                    chunk_ids=(chunk_id,),
+                    explain={},
+                )
+            )
+        return found
 
     # ----------------------------------------------------------------------------------- reading
 
@@ -448,10 +786,11 @@ class Library:
     def toc(self, address: str) -> Tree:
         """The tree of a document."""
         with self.store.reading():
-            row, _ = self._document(address)
-            source = self.store.source(row.seq)
+            return self._tree(self._document(address)[0])
+
+    def _tree(self, row: DocumentRow) -> Tree:
         document = Document.from_bytes(
-            source,
+            self.store.source(row.seq),
             row.path,
             collection=row.collection,
             format=row.format,

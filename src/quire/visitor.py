@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from quire.config import Config
@@ -27,7 +27,9 @@ from quire.stores.rows import DocumentRow, Prepared
 if TYPE_CHECKING:
     from quire.sources import web
 
+T = TypeVar("T")
 log = logging.getLogger("quire")
+_NOTHING = (None, None)  # what a server says that says nothing
 
 
 def index_web(
@@ -103,9 +105,6 @@ def look_at_web(
     )
 
 
-_NOTHING = (None, None)
-
-
 def _gone(rows: Iterable[DocumentRow], root: str, visit: web.Visit) -> list[int]:
     """The documents of a site that it has no more; none where that is not sure, and it is said why."""
     gone = [row.seq for row in rows if row.root == root and row.url not in visit.present]
@@ -135,7 +134,7 @@ def _visit(
     return _run(read)
 
 
-def _run(work: Any) -> Any:
+def _run(work: Callable[[], Awaitable[T]]) -> T:
     """Run an event loop to its end; in a thread of its own where another one runs already."""
     import asyncio
 

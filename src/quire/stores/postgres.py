@@ -291,6 +291,21 @@ class PostgresStore:
         )
         return {row: (etag, modified) for row, etag, modified in found}
 
+    def note_fetched(self, said: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Note what a server now says of documents, by row, whose content is unchanged."""
+        rows = [(etag, modified, row) for row, (etag, modified) in said.items() if etag or modified]
+
+        def action(db: Connection) -> None:
+            with db.cursor() as cursor:
+                cursor.execute("DELETE FROM quire.fetches WHERE document = ANY (%s)", [list(said)])
+                cursor.executemany(
+                    "INSERT INTO quire.fetches (document, collection, etag, last_modified)"
+                    " SELECT seq, collection, %s, %s FROM quire.documents WHERE seq = %s",
+                    rows,
+                )
+
+        self.db.write(action)
+
     def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """The tags of documents, in order; nothing of those without."""
         found: dict[int, list[str]] = {}

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from quire.indexer import Report
     from quire.library import Library
     from quire.progress import Progress
+    from quire.searcher import Found
+    from quire.stores.rows import DocumentRow
     from quire.tree import Tree
 
 _files = click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
@@ -114,6 +116,7 @@ def chunk(
 @click.argument("sources", nargs=-1, required=True, metavar="FILE|FOLDER|URL|SITE...|-")
 @click.option("-c", "--collection", help="The name to file them under; by default the folder's or site's.")
 @click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
+@click.option("--external", is_flag=True, help="They are other people's: never promoted.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
 @_json
 def add(
@@ -121,6 +124,7 @@ def add(
     sources: tuple[str, ...],
     collection: str | None,
     name: str | None,
+    external: bool,
     prune: bool,
     as_json: bool,
 ) -> None:
@@ -134,6 +138,7 @@ def add(
       quire add https://example.com/guide
       quire add example.com
       quire add README.md ./docs -c manual
+      quire add ./vendor/docs --external
       cat notes.md | quire add - --as notes.md
     """
     from quire.indexer import Report
@@ -145,9 +150,11 @@ def add(
             for source in sources:
                 if source == "-":
                     content = sys.stdin.buffer.read()
-                    more = opened.add(content=content, path=name or "stdin.md", collection=collection)
+                    more = opened.add(
+                        content=content, path=name or "stdin.md", collection=collection, external=external
+                    )
                 else:
-                    more = _add_one(opened, source, collection, prune, bar)
+                    more = _add_one(opened, source, collection, external, prune, bar)
                 report.join(more)
         except KeyboardInterrupt:
             _complain("Stopped. What was written is complete and can be searched; type the same to go on.")
@@ -197,18 +204,7 @@ def search(
         found = opened.search(
             query, collection=collection, paths=paths, limit=limit, mode=mode, explain=explain
         )
-    if as_json:
-        _print_json(render.found_json(found))
-    else:
-        for number, result in enumerate(found.results, 1):
-            where, what, text = render.result_lines(number, result)
-            click.secho(where, bold=True)
-            click.secho(what, dim=True)
-            click.echo(render.highlighted(text, sys.stdout.isatty()))
-            if explain:
-                click.echo(f"     {result.explain}")
-        for note in found.notes:
-            _note(note)
+    _show_found(found, as_json)
     sys.exit(render.DONE if found.results else render.NOTHING)
 
 
@@ -404,10 +400,18 @@ def status(library: str | None, as_json: bool) -> None:
 @_library
 @click.argument("addresses", nargs=-1)
 @click.option("-c", "--collection", help="Remove this whole collection.")
+@click.option(
+    "--path", "paths", multiple=True, help="Only paths of it that begin so, or match a pattern with *."
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @_json
 def remove(
-    library: str | None, addresses: tuple[str, ...], collection: str | None, dry_run: bool, as_json: bool
+    library: str | None,
+    addresses: tuple[str, ...],
+    collection: str | None,
+    paths: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Remove documents, or a collection, from a library. Files are never touched.
 
@@ -415,17 +419,11 @@ def remove(
     Examples:
       quire remove docs:old.md
       quire remove --collection docs --dry-run
+      quire remove --collection docs --path drafts/
     """
-    from quire.surfaces import render
-
     with _opened(library) as opened:
-        rows = opened.remove(*addresses, collection=collection, dry_run=dry_run)
-    if as_json:
-        _print_json({"removed": [row.address for row in rows], "dry_run": dry_run})
-    else:
-        for row in rows:
-            click.echo(render.safe(row.address))
-        _note(f"{'Would remove' if dry_run else 'Removed'} {render.counted(len(rows), 'document')}.")
+        rows = opened.remove(*addresses, collection=collection, paths=paths, dry_run=dry_run)
+    _show_gone("remove", rows, dry_run, as_json)
 
 
 @quire.command()
@@ -461,13 +459,344 @@ def refresh(library: str | None, check: bool, prune: bool, as_json: bool) -> Non
     sys.exit(render.DONE)
 
 
-def _add_one(opened: Library, source: str, collection: str | None, prune: bool, bar: Progress) -> Report:
+@quire.command()
+@_library
+@click.argument("query")
+@click.option("--max-tokens", type=int, help="The size of the pack.  [default: 4000]")
+@click.option("-c", "--collection", help="Look only in this collection.")
+@click.option(
+    "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
+)
+@click.option(
+    "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
+)
+@click.option(
+    "--include",
+    default="sections",
+    help="sections, chunks (only those that match) or documents (whole).  [default: sections]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json", "xml"]),
+    default="markdown",
+    help="How to print it; json has the exact text.  [default: markdown]",
+)
+def context(
+    library: str | None,
+    query: str,
+    max_tokens: int | None,
+    collection: str | None,
+    paths: tuple[str, ...],
+    mode: str | None,
+    include: str,
+    form: str,
+) -> None:
+    """Print what is worth reading before answering a question, with citations, in so many tokens.
+
+    Critical documents come first, then the sections that match, best first, with what opens their
+    documents. The pack is never over its size, counted as Markdown.
+
+    \b
+    Examples:
+      quire context "how do I roll back a deployment" --max-tokens 4000
+      quire context "exit codes" --path docs/ --include chunks
+      quire context "exit codes" --format json
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        found = opened.context(
+            query, max_tokens=max_tokens, collection=collection, paths=paths, mode=mode, include=include
+        )
+    if form == "json":
+        _print_json(render.context_json(found))
+    else:
+        click.echo(render.context_xml(found) if form == "xml" else render.context_markdown(found), nl=False)
+    for note in found.notes:
+        _note(note)
+    sys.exit(render.DONE if found.passages else render.NOTHING)
+
+
+_text = click.argument("text", metavar="TEXT|-")
+_tags = click.option("--tag", "tags", multiple=True, help="A word to find it by; may be given several times.")
+_title = click.option("--title", help="What it is about; by default its first heading or line.")
+_name = click.option("--as", "name", metavar="NAME", help="A name to file it under, and to replace it by.")
+
+
+@quire.command()
+@_library
+@_text
+@_tags
+@_title
+@click.option("-c", "--collection", default="memory", help="The name to file it under.  [default: memory]")
+@_name
+@_json
+def remember(
+    library: str | None,
+    text: str,
+    tags: tuple[str, ...],
+    title: str | None,
+    collection: str,
+    name: str | None,
+    as_json: bool,
+) -> None:
+    """Keep a memory. The same text is kept once.
+
+    \b
+    Examples:
+      quire remember "We deploy on Tuesdays." --tag deploy
+      git log -1 | quire remember - --tag release --title "The last release"
+      quire remember "The limit is 20 now." --as rate-limit
+    """
+    with _opened(library, create=True) as opened:
+        row = opened.remember(_said(text), collection=collection, title=title, tags=tags, name=name)
+    _show_kept(row, as_json)
+
+
+@quire.command()
+@_library
+@_text
+@_tags
+@_title
+@click.option(
+    "-c", "--collection", default="knowledge", help="The name to file it under.  [default: knowledge]"
+)
+@_name
+@_json
+def learn(
+    library: str | None,
+    text: str,
+    tags: tuple[str, ...],
+    title: str | None,
+    collection: str,
+    name: str | None,
+    as_json: bool,
+) -> None:
+    """Keep a piece of knowledge. The same text is kept once.
+
+    \b
+    Examples:
+      quire learn "The API answers 429 after 20 requests a minute." --tag api
+      quire learn - --title "How we review" < review.md
+    """
+    with _opened(library, create=True) as opened:
+        row = opened.learn(_said(text), collection=collection, title=title, tags=tags, name=name)
+    _show_kept(row, as_json)
+
+
+@quire.command()
+@_library
+@click.argument("query")
+@click.option("--kind", "kinds", multiple=True, help="memory or knowledge; by default both.")
+@click.option("-c", "--collection", help="Look only in this collection.")
+@click.option("--tag", "tags", multiple=True, help="Only entries with this tag; with all of several.")
+@click.option("--since", help="Only entries written then or later: 2026-01-31, or 7d (also h, w) ago.")
+@click.option("--until", help="Only entries written until then.")
+@click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
+@click.option(
+    "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
+)
+@click.option("--group", is_flag=True, help="Only the best of each entry.")
+@_json
+def recall(
+    library: str | None,
+    query: str,
+    kinds: tuple[str, ...],
+    collection: str | None,
+    tags: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    limit: int | None,
+    mode: str | None,
+    group: bool,
+    as_json: bool,
+) -> None:
+    """Find memories and knowledge, by their words and by their meaning. Documents are not looked at.
+
+    \b
+    Examples:
+      quire recall "when do we deploy"
+      quire recall "rate limits" --tag api --since 7d
+      quire recall "review" --kind knowledge --group --json
+    """
+    from quire.sources.entries import KINDS
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        found = opened.recall(
+            query,
+            kinds=kinds or KINDS,
+            collection=collection,
+            tags=tags,
+            since=since,
+            until=until,
+            limit=limit,
+            mode=mode,
+            group=group,
+        )
+    _show_found(found, as_json)
+    sys.exit(render.DONE if found.results else render.NOTHING)
+
+
+@quire.command()
+@_library
+@click.argument("addresses", nargs=-1)
+@click.option("-c", "--collection", help="Forget all of this collection.")
+@click.option("--tag", "tags", multiple=True, help="Forget what has this tag; all of several.")
+@click.option("--before", help="Forget what was last written before then: 2026-01-31, or 52w ago.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be forgotten.")
+@_json
+def forget(
+    library: str | None,
+    addresses: tuple[str, ...],
+    collection: str | None,
+    tags: tuple[str, ...],
+    before: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Delete memories and knowledge. Documents are refused: they are removed.
+
+    \b
+    Examples:
+      quire forget memory:rate-limit
+      quire forget --tag draft --before 52w --dry-run
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        rows = opened.forget(*addresses, collection=collection, tags=tags, before=before, dry_run=dry_run)
+    _show_gone("forget", rows, dry_run, as_json)
+    sys.exit(render.DONE if rows else render.NOTHING)
+
+
+@quire.command("export")
+@_library
+@click.argument("file", default="-", metavar="[FILE|-]")
+def export_entries(library: str | None, file: str) -> None:
+    """Write all memories and knowledge as lines of JSON.
+
+    \b
+    Examples:
+      quire export memories.jsonl
+      quire export | grep deploy
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        try:
+            number = opened.export(sys.stdout if file == "-" else file)
+        except OSError as problem:
+            raise click.ClickException(f"{file}: {problem.strerror}") from None
+    _note(f"Wrote {_entries(number)}.")
+    sys.exit(render.DONE if number else render.NOTHING)
+
+
+@quire.command("import")
+@_library
+@click.argument("file", metavar="FILE|-")
+@_json
+def import_entries(library: str | None, file: str, as_json: bool) -> None:
+    """Take in memories and knowledge that were exported. What is here already stays as it is.
+
+    \b
+    Examples:
+      quire import memories.jsonl
+      quire export -L old.db | quire import -
+    """
+    from quire.surfaces import render
+
+    with _opened(library, create=True) as opened:
+        report = opened.import_(sys.stdin.buffer if file == "-" else file)
+    _show_report(report, as_json)
+    sys.exit(render.report_code(report))
+
+
+@quire.command()
+@_library
+@click.argument("address")
+@click.argument("level")
+@_json
+def promote(library: str | None, address: str, level: str, as_json: bool) -> None:
+    """Make a document standard, important or critical.
+
+    Important ones rank higher, critical ones are in every context pack. External documents have no
+    promotion.
+
+    \b
+    Examples:
+      quire promote docs:rules.md critical
+      quire promote docs:guide.md important
+      quire promote docs:guide.md standard
+    """
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        row = opened.promote(address, level)
+    if as_json:
+        _print_json(render.document_json(row))
+    else:
+        click.echo(f"{render.safe(row.address)} is {row.promotion}.")
+
+
+def _said(text: str) -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+
+
+def _show_kept(row: DocumentRow, as_json: bool) -> None:
+    from quire.surfaces import render
+
+    if as_json:
+        _print_json(render.document_json(row))
+    else:
+        click.echo(render.safe(row.address))
+
+
+def _show_gone(what: str, rows: list[DocumentRow], dry_run: bool, as_json: bool) -> None:
+    """What was removed or forgotten, or would be."""
+    from quire.surfaces import render
+
+    done = {"remove": "removed", "forget": "forgotten"}[what]
+    if as_json:
+        _print_json({done: [row.address for row in rows], "dry_run": dry_run})
+        return
+    for row in rows:
+        click.echo(render.safe(row.address))
+    noun = render.counted(len(rows), "document") if what == "remove" else _entries(len(rows))
+    _note(f"{f'Would {what}' if dry_run else done.capitalize()} {noun}.")
+
+
+def _entries(number: int) -> str:
+    return f"{number:,} {'entry' if number == 1 else 'entries'}"
+
+
+def _show_found(found: Found, as_json: bool) -> None:
+    from quire.surfaces import render
+
+    if as_json:
+        _print_json(render.found_json(found))
+        return
+    for number, result in enumerate(found.results, 1):
+        where, what, text = render.result_lines(number, result)
+        click.secho(where, bold=True)
+        click.secho(what, dim=True)
+        click.echo(render.highlighted(text, sys.stdout.isatty()))
+        if result.explain:
+            click.echo(f"     {result.explain}")
+    for note in found.notes:
+        _note(note)
+
+
+def _add_one(
+    opened: Library, source: str, collection: str | None, external: bool, prune: bool, bar: Progress
+) -> Report:
     """Add one source; one that cannot be read is reported, and the rest goes on."""
     from quire.indexer import Report
     from quire.sources.files import Skipped
 
     try:
-        return opened.add(source, collection=collection, prune=prune, progress=bar)
+        return opened.add(source, collection=collection, external=external, prune=prune, progress=bar)
     except SourceError as error:
         return Report(failed=[Skipped(error.source, error.reason)])
 

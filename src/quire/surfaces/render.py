@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from quire import context
 from quire.chunkers.base import Chunk
+from quire.context import Context, one_line, shown
+from quire.context import safe as safe
 from quire.errors import (
     BrokenInvariant,
     EmbeddingError,
@@ -41,20 +45,11 @@ EXIT_CODES: dict[type[QuireError], int] = {
     BrokenInvariant: FAILED,
     QuireError: FAILED,
 }
-# What could move a cursor, change a terminal or turn text round: C0, C1, bidirectional controls.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-)
 
 
 def exit_code(error: QuireError) -> int:
     """The exit code of an error, by the nearest class that has one."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
-
-
-def safe(text: str) -> str:
-    """Text for a terminal: what would act instead of show is written as its code."""
-    return _UNSAFE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
 
 
 def first_line(text: str, width: int) -> str:
@@ -163,6 +158,35 @@ def result_lines(number: int, result: Result) -> tuple[str, str, str]:
 def highlighted(text: str, colour: bool) -> str:
     """A snippet for a terminal: matches in bold; in a pipe as they are, in `**`."""
     return re.sub(r"\*\*(.+?)\*\*", "\033[1;33m\\1\033[0m", text) if colour else text
+
+
+def context_markdown(found: Context) -> str:
+    """A context pack as Markdown: this is what its tokens count."""
+    return context.markdown(found.passages)
+
+
+def context_json(found: Context) -> dict[str, Any]:
+    """A context pack with the exact text of every passage."""
+    return asdict(found)
+
+
+def context_xml(found: Context) -> str:
+    """A context pack as XML."""
+    lines = ["<documents>"]
+    for passage in found.passages:
+        place = _escaped(passage.breadcrumb.removeprefix("> "))
+        lines += [
+            f'<document index="{passage.number}" address="{_escaped(passage.address)}"'
+            f' lines="{passage.start_line}–{passage.end_line}" place="{place}">',
+            f"<source>{_escaped(passage.url or passage.path)}</source>",
+            f"<content>{html.escape(shown(passage.text), quote=False)}</content>",
+            "</document>",
+        ]
+    return "\n".join([*lines, "</documents>\n"])
+
+
+def _escaped(text: str) -> str:
+    return html.escape(one_line(text))
 
 
 def report_json(report: Report) -> dict[str, Any]:

@@ -1,0 +1,169 @@
+"""Memories and knowledge: what an entry is called, and entries as JSON lines.
+
+In come texts or lines, out come entries. Always: an entry has text; the same text gives a name that
+ends alike, whenever it was made; a line that was written is read as the same entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from quire.document import Document
+from quire.errors import SettingError, nearest
+from quire.tree import Tree, has_text
+
+KINDS = ("memory", "knowledge")
+_LATEST = 9_000_000_000_000  # milliseconds: a later time is a mistake
+_WORDS, _LONGEST = 6, 40  # of the text that a name begins with, and the most characters of them
+_SPAN = re.compile(r"(\d{1,6})([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A memory or a piece of knowledge. Times are in milliseconds, 0 is now."""
+
+    kind: str
+    collection: str
+    path: str | None  # None is made from the text, as is the title
+    title: str | None
+    tags: tuple[str, ...]
+    created_at: int
+    updated_at: int
+    text: str
+
+
+def make(
+    kind: str,
+    text: str,
+    *,
+    collection: str | None = None,
+    title: str | None = None,
+    tags: Iterable[str] = (),
+    name: str | None = None,
+    created_at: int = 0,
+    updated_at: int = 0,
+) -> Entry:
+    """An entry. Raises SettingError for one that says nothing."""
+    text = text.encode("utf-8", "replace").decode()
+    if not has_text(text, 0, len(text)):
+        raise SettingError("text", "is empty: there is nothing to remember")
+    path = (name or "").strip() or None
+    heading = " ".join((title or "").split()) or None
+    kept = tuple(sorted({tag.strip() for tag in tags} - {""}))
+    return Entry(kind, collection or kind, path, heading, kept, created_at, updated_at, text)
+
+
+def check_kinds(kinds: Iterable[str]) -> None:
+    """Raises SettingError for a kind that is neither memory nor knowledge."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise SettingError("kind", f"{kind!r} is not of what is remembered. {nearest(kind, KINDS)}")
+
+
+def title_of(text: str) -> str:
+    """What an entry is about: its first level 1 heading, else its first line."""
+    return Tree(Document.from_text(text)).title
+
+
+def named(text: str, day: date) -> str:
+    """A name: the day, the first words, and what tells the text from all others."""
+    words = re.sub(r"\W+", "-", " ".join(text.split()[:_WORDS]).lower())[:_LONGEST].strip("-_")
+    return f"{day}-{words or 'entry'}{ending(text)}"
+
+
+def ending(text: str) -> str:
+    """How the name of a text ends, on whatever day it was given."""
+    return f"-{hashlib.sha256(text.encode()).hexdigest()[:12]}.md"
+
+
+# ------------------------------------------------------------------------------------- JSON lines
+
+
+def to_line(entry: Entry, id: str) -> str:
+    """An entry as a line of JSON, in ASCII: there are line ends and controls beyond it."""
+    return json.dumps({"id": id, **asdict(entry)}) + "\n"
+
+
+def from_line(line: str | bytes) -> Entry:
+    """The entry in a line of JSON. Raises SettingError for what is none."""
+    found = _object(line)
+    _check(found)
+    return make(
+        found["kind"],
+        found["text"],
+        collection=found.get("collection"),
+        title=found.get("title"),
+        tags=found.get("tags") or (),
+        name=found.get("path"),
+        created_at=found.get("created_at") or 0,
+        updated_at=found.get("updated_at") or 0,
+    )
+
+
+def _object(line: str | bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise SettingError("line", f"is not JSON: {problem}") from None
+    if not isinstance(found, dict):
+        raise SettingError("line", "is not an object with a kind and a text")
+    return found
+
+
+def _check(found: dict[str, Any]) -> None:
+    """Refuse what has no kind or text, or a value of another type."""
+    check_kinds([str(found.get("kind"))])
+    if not isinstance(found.get("text"), str):
+        raise SettingError("text", "is missing")
+    for name in ("collection", "path", "title"):
+        if not isinstance(found.get(name), str | None):
+            raise SettingError(name, f"wants a word, not {found[name]!r}")
+    tags = found.get("tags") or []
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise SettingError("tags", f"wants a list of words, not {tags!r}")
+    for name in ("created_at", "updated_at"):
+        when = found.get(name) or 0
+        if type(when) is not int or not 0 <= when <= _LATEST:
+            raise SettingError(name, f"wants milliseconds since 1970, not {when!r}")
+
+
+# ------------------------------------------------------------------------------------------ times
+
+
+def moment(name: str, said: str | datetime | None, *, end: bool = False) -> int | None:
+    """A time in milliseconds: a date, a date and time, or so long ago (12h, 7d, 2w).
+
+    A day stands for its beginning, or for its `end`. Raises SettingError, which calls it by `name`.
+    """
+    if said is None:
+        return None
+    if isinstance(said, datetime):
+        when = said
+    elif span := _SPAN.fullmatch(said.strip()):
+        when = _ago(name, int(span[1]), _UNITS[span[2]])
+    else:
+        when = _written(name, said.strip(), end)
+    return int(when.timestamp() * 1000)
+
+
+def _ago(name: str, number: int, unit: str) -> datetime:
+    try:
+        return datetime.now(UTC) - timedelta(**{unit: number})
+    except OverflowError:
+        raise SettingError(name, f"{number:,} {unit} is too long ago") from None
+
+
+def _written(name: str, said: str, end: bool) -> datetime:
+    try:
+        when = datetime.fromisoformat(said)
+        is_day = len(said) <= len("2026-01-31") and "T" not in said
+        return (when + timedelta(days=1 if end and is_day else 0)).astimezone()
+    except (ValueError, OverflowError, OSError):
+        raise SettingError(name, f"{said!r} is no time. Type 2026-01-31, 2026-01-31T12:00 or 7d") from None

@@ -1,0 +1,493 @@
+"""Memories and knowledge: kept, found, forgotten, carried elsewhere (B7–B16, D23); external documents (H)."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+import time
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire import sentences, tokens
+from quire.config import DEFAULT, override
+from quire.errors import NoResults, NotText, SettingError, Unreadable
+from quire.library import Library
+from quire.sources import entries
+from quire.stores.rows import DocumentRow, row_id
+from quire.tree import has_text
+from tests.words import WORDS
+
+LONG = "\n\n".join(f"Paragraph {n} is about topic{n}. " + "It goes on for a while. " * 20 for n in range(30))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library.open(tmp_path / "library.db", create=True, config=WORDS)
+
+
+def addresses(library: Library, query: str, **options: object) -> list[str]:
+    return [result.address for result in library.recall(query, **options).results]  # type: ignore[arg-type]
+
+
+def chunks(library: Library, row: DocumentRow) -> list[tuple[int, int]]:
+    ids = range(row.seq << 20, (row.seq << 20) + row.chunk_count)
+    return [(chunk.start, chunk.end) for chunk in library.store.chunks(ids).values()]
+
+
+# ---------------------------------------------------------------------------------- remembering
+
+
+def test_a_memory_is_kept_and_recalled(library: Library) -> None:
+    """B7, B11: kind, source id, index, content and a time in milliseconds; a hit names its source."""
+    before = time.time_ns() // 1_000_000
+    row = library.remember("We deploy on Tuesdays.", tags=["deploy", " deploy ", ""])
+    assert (row.kind, row.collection, row.title) == ("memory", "memory", "We deploy on Tuesdays.")
+    assert before <= row.created_at == row.updated_at
+    assert row.id == row_id("memory", row.address)
+    assert library.store.tags([row.seq]) == {row.seq: ("deploy",)}
+    (result,) = library.recall("deploy").results
+    assert (result.document_id, result.kind, result.chunk_ids) == (row.id, "memory", (row.id,))
+    assert library.read(row.address).text == "We deploy on Tuesdays."
+    assert library.learn("The API answers 429.").kind == "knowledge"
+
+
+def test_the_name_of_an_entry_is_its_day_its_words_and_its_text(library: Library) -> None:
+    """Issue: a derived path; the same text twice is one entry, on whatever day."""
+    row = library.remember("Don't *panic*: the tests are slow today, and always were.")
+    day = datetime.now(UTC).date()
+    assert row.path.startswith(f"{day}-don-t-panic-the-tests-are-")
+    assert library.remember("Don't *panic*: the tests are slow today, and always were.") == row
+    old = library.remember("Yesterday's news.", name=entries.named("Yesterday's news.", date(2020, 1, 1)))
+    assert library.remember("Yesterday's news.") == old
+    assert len(library.documents()) == 2
+
+
+@given(st.text(min_size=1))
+def test_any_text_gives_a_name_that_is_one_part_of_a_path(text: str) -> None:
+    """Issue: a slug and a short hash."""
+    name = entries.named(text, date(2026, 1, 31))
+    assert name.startswith("2026-01-31-")
+    assert name.endswith(entries.ending(text))
+    assert not set(name) & set("/\\:#*? \n\0")
+    assert len(name) < 80
+
+
+def test_a_named_entry_is_replaced_and_keeps_its_identity(library: Library) -> None:
+    """D15 for entries: same id and created_at, later updated_at; an update re-chunks (B ruling)."""
+    old = library.remember("The limit is 10.", name="limit", tags=["api"])
+    new = library.remember(LONG, name="limit")
+    assert (new.id, new.created_at) == (old.id, old.created_at)
+    assert new.updated_at > old.updated_at
+    assert new.chunk_count > 1
+    assert addresses(library, '"limit is 10"') == []
+    assert library.store.tags([new.seq])[new.seq] == ("api",)
+    assert library.store.check() == []
+
+
+def test_what_is_remembered_again_changes_only_by_what_is_new(library: Library) -> None:
+    """D14 for entries: unchanged → same updated_at; new tags or another title are written."""
+    row = library.remember("We deploy on Tuesdays.", tags=["deploy"], title="Deploying")
+    assert library.remember("We deploy on Tuesdays.") == row
+    again = library.remember("We deploy on Tuesdays.", tags=["release", "deploy"])
+    assert (again.id, again.title) == (row.id, "Deploying")
+    assert library.store.tags([again.seq])[again.seq] == ("deploy", "release")
+    assert library.remember("We deploy on Tuesdays.", title="When").title == "When"
+
+
+def test_text_that_says_nothing_is_refused(library: Library) -> None:
+    """BAD_INPUTS: a clear message, and nothing is written."""
+    for text in ("", " \n\t", "\ufeff"):
+        with pytest.raises(SettingError, match="text: is empty"):
+            library.remember(text)
+    with pytest.raises(NotText, match="holds NUL bytes"):
+        library.remember("a\0b")
+    assert library.documents() == []
+
+
+def test_the_title_is_the_first_heading_or_line(library: Library) -> None:
+    """D16 for entries: given > first H1 > first line, at most 100 characters."""
+    assert library.remember("# Deploying\n\nOn Tuesdays.").title == "Deploying"
+    assert len(library.remember("word " * 100).title) <= 100
+    assert library.remember("text", title="A\n given  one").title == "A given one"
+
+
+# -------------------------------------------------------------------------------------- cutting
+
+
+def test_only_long_entries_are_cut(library: Library) -> None:
+    """B12: chunked when longer than 200 characters and more than one chunk comes of it."""
+    library.config = override(WORDS, {"chunk": {"memory": {"max_tokens": 20}}})
+    assert library.remember("short words " * 16).chunk_count == 1  # 192 characters, 48 tokens
+    assert library.remember("short words " * 17).chunk_count > 1
+    library.config = WORDS
+    assert library.learn("long words " * 50).chunk_count == 1
+
+
+def test_long_entries_are_cut_as_memories_are(library: Library) -> None:
+    """B1, B4, B8: 800 tokens with 15 % in common, whatever strategy documents have, in one transaction."""
+    library.config = override(WORDS, {"chunk": {"strategy": "nodes"}})
+    before = library.store.generation()
+    row = library.remember(LONG)
+    assert library.store.generation() == before + 1
+    spans = chunks(library, row)
+    assert len(spans) > 3
+    assert all((end - start + 3) // 4 <= 800 for start, end in spans)
+    assert all(second[0] < first[1] for first, second in pairwise(spans))
+
+
+def test_the_tail_of_a_long_entry_is_never_lost(library: Library) -> None:
+    """B16: the last words are found."""
+    row = library.learn(LONG + "\n\nThe xylophone quokka stands last.")
+    (result,) = library.recall("xylophone quokka").results
+    assert result.document_id == row.id
+    assert library.read(result.address).text.endswith("stands last.")
+
+
+def test_a_failure_to_cut_keeps_the_entry_whole(
+    library: Library, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B12: a failure to chunk never loses the memory; it is noted, and put right the next time."""
+    library.config = override(WORDS, {"tokens": {"counter": "bpe"}})
+    with monkeypatch.context() as broken:
+        broken.setitem(sys.modules, "rs_bpe.bpe", None)
+        tokens._named.cache_clear()
+        row = library.remember(LONG)
+    tokens._named.cache_clear()
+    assert row.chunk_count == 1
+    assert f"{row.address} is kept as one chunk, because it cannot be cut: Exact token" in caplog.text
+    assert library.read(row.address).text == LONG
+    assert library.remember(LONG).chunk_count > 1
+
+
+def test_a_failure_of_any_other_kind_keeps_the_entry_too(
+    library: Library, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B12: also one that is no error of Quire's: here the segmenter is not installed."""
+    with monkeypatch.context() as broken:
+        broken.setitem(sys.modules, "sentencex", None)
+        sentences._segmenter.cache_clear()
+        row = library.remember(LONG)
+    assert row.chunk_count == 1
+    assert "cannot be cut" in caplog.text
+    assert addresses(library, "topic29") == [row.address]
+
+
+def test_a_failure_to_embed_keeps_the_entry(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """B10, B12: the embedding may follow; until then words find it."""
+    absent = override(DEFAULT, {"embed": {"model": f"folder/{tmp_path}/absent"}})
+    with Library.open(tmp_path / "l.db", create=True, config=absent) as library:
+        row = library.remember("We deploy on Tuesdays.")
+        assert f"{row.address} is kept, but embedding failed: " in caplog.text
+        assert addresses(library, "deploy") == [row.address]
+    with Library.open(tmp_path / "l.db") as library:
+        assert library.embed().embedded == 1
+        assert addresses(library, "the day of a release", mode="semantic") == [row.address]
+
+
+# ------------------------------------------------------------------------------------ recalling
+
+
+def test_memories_and_documents_are_kept_apart(library: Library) -> None:
+    """D23: search never returns memories, recall never documents."""
+    library.add(content="# Penguins\n\nThey swim.\n", path="p.md", collection="docs")
+    memory, fact = library.remember("Penguins were mentioned."), library.learn("Penguins are birds.")
+    assert [result.kind for result in library.search("penguins").results] == ["document"]
+    assert set(addresses(library, "penguins")) == {memory.address, fact.address}
+    assert addresses(library, "penguins", kinds=["knowledge"]) == [fact.address]
+    with pytest.raises(SettingError, match="kind: 'document' is not of what is remembered"):
+        library.recall("penguins", kinds=["document"])
+
+
+def test_each_kind_has_collections_of_its_own(library: Library) -> None:
+    """D23, H14: an address is the name of one thing."""
+    library.add(content="# A\n\ntext\n", path="a.md", collection="docs")
+    library.remember("text")
+    with pytest.raises(SettingError, match="'docs' is a collection of kind document, and this is memory"):
+        library.remember("text", collection="docs")
+    with pytest.raises(SettingError, match="'memory' is a collection of kind memory"):
+        library.learn("text", collection="memory")
+    with pytest.raises(SettingError, match="'docs' is a collection of kind document, and this is external"):
+        library.add(content="x", path="x.md", collection="docs", external=True)
+    with pytest.raises(SettingError, match="'memory' is a collection of kind memory, and this is document"):
+        library.add(content="x", path="x.md", collection="memory")
+    with pytest.raises(SettingError, match="'docs' is a collection of kind document, and this is external"):
+        library.add("https://example.com/", collection="docs", external=True)
+
+
+def test_several_chunks_of_one_entry_come_unless_they_are_grouped(library: Library) -> None:
+    """B11, B15: each with its own span, the same source id; grouping is the caller's choice."""
+    row = library.remember(LONG)
+    other = library.remember("A paragraph, and nothing else.")
+    found = library.recall("paragraph").results
+    mine = [result for result in found if result.document_id == row.id]
+    assert len(mine) == row.chunk_count
+    assert sorted((result.start, result.end) for result in mine) == sorted(chunks(library, row))
+    assert len({result.chunk_ids for result in mine}) == len({result.address for result in mine}) == len(mine)
+    for result in mine:
+        assert library.read(result.address).text == LONG[result.start : result.end]
+        assert "aragraph" in result.snippet
+    scores = [result.score for result in found]
+    assert scores == sorted(scores, reverse=True)
+    grouped = library.recall("paragraph", group=True).results
+    assert [result.document_id for result in grouped] == list(dict.fromkeys(r.document_id for r in found))
+    assert {result.document_id for result in grouped} == {row.id, other.id}
+    assert grouped[0] == found[0]
+
+
+def test_the_entry_itself_is_indexed_beside_its_chunks(library: Library) -> None:
+    """B14: its title finds it, and its whole text is read by its address."""
+    row = library.learn(LONG, title="Okapi handbook")
+    assert library.recall("okapi", group=True).results[0].document_id == row.id
+    assert library.read(row.address).text == LONG
+    assert library.document(row.address) == row
+
+
+def test_headings_of_an_entry_do_not_hide_its_chunks(library: Library) -> None:
+    """B15: sections of an entry are not merged up its tree."""
+    parts = "".join(f"## Part {n}\n\n{'zebra words here. ' * 200}\n\n" for n in range(3))
+    row = library.remember(f"# Zebra\n\n{parts}")
+    found = library.recall("zebra", limit=50).results
+    assert len(found) == row.chunk_count
+    assert all(not result.merged_from for result in found)
+
+
+def test_recall_keeps_to_tags_collections_and_times(library: Library) -> None:
+    """Issue: filters by collection, tags and time."""
+    a = library.remember("deploy one", tags=["x", "y"])
+    b = library.remember("deploy two", tags=["x"], collection="work")
+    assert set(addresses(library, "deploy", tags=["x"])) == {a.address, b.address}
+    assert addresses(library, "deploy", tags=["x", "y"]) == [a.address]
+    assert addresses(library, "deploy", collection="work") == [b.address]
+    now = datetime.now(UTC)
+    assert len(addresses(library, "deploy", since="1h", until=now + timedelta(seconds=5))) == 2
+    assert len(addresses(library, "deploy", until=now.astimezone().date().isoformat())) == 2
+    assert addresses(library, "deploy", until="1d") == []
+    assert addresses(library, "deploy", since=now + timedelta(hours=1)) == []
+    assert len(addresses(library, "deploy", limit=1)) == 1
+    assert addresses(library, "deploy", tags=["z"]) == []
+
+
+def test_what_is_not_there_is_told_from_no_match(library: Library) -> None:
+    """T14 for entries, BAD_INPUTS: times and limits that are none."""
+    with pytest.raises(NoResults, match="Nothing is remembered yet"):
+        library.recall("deploy")
+    library.remember("We deploy on Tuesdays.")
+    assert library.recall("xyzzy").notes[0].startswith("No match in 1 document")
+    with pytest.raises(NoResults, match="No collection 'memori'"):
+        library.recall("deploy", collection="memori")
+    for said in ("yesterday", "7", "2026-13-01", "999999w", "10000-01-01", "0001-01-01"):
+        with pytest.raises(SettingError, match="since: "):
+            library.recall("deploy", since=said)
+    with pytest.raises(SettingError, match="limit: 0 is outside"):
+        library.recall("deploy", limit=0)
+
+
+def test_a_memory_is_recalled_by_its_meaning(tmp_path: Path) -> None:
+    """B11: hybrid, with the model that comes along."""
+    with Library.open(tmp_path / "l.db", create=True) as library:
+        row = library.remember("We deploy on Tuesdays.")
+        library.remember("The cat is called Tom.")
+        assert addresses(library, "which day is a new version released")[0] == row.address
+
+
+# ----------------------------------------------------------------------------------- forgetting
+
+
+def test_forgetting_leaves_nothing_behind(library: Library) -> None:
+    """B9, B13: chunks, terms and tags go with their source."""
+    long, short = library.remember(LONG, tags=["x"]), library.learn("short")
+    assert library.forget(long.address, dry_run=True) == [long]
+    assert len(library.documents()) == 2
+    assert library.forget(long.address, f"{long.address}#~2") == [long]
+    assert addresses(library, "topic1") == []
+    assert library.forget(collection="knowledge") == [short]
+    assert library.status().chunks == library.status().documents == 0
+    assert library.store.tags([long.seq]) == {}
+    assert library.store.check() == []
+
+
+def test_forgetting_by_tags_and_time(library: Library) -> None:
+    """Issue: filters of forget; all of them hold."""
+    a, b = library.remember("one", tags=["x"]), library.remember("two", tags=["y"])
+    assert library.forget(tags=["x"], before="1h") == []
+    assert library.forget(tags=["x"]) == [a]
+    assert library.forget(before=datetime.now(UTC) + timedelta(minutes=1)) == [b]
+
+
+def test_forgetting_refuses_documents(library: Library) -> None:
+    """D23: only memories and knowledge are forgotten; the error says what to do."""
+    library.add(content="# A\n\ntext\n", path="a.md", collection="docs")
+    with pytest.raises(SettingError, match=r"docs:a.md is not a memory .* quire remove docs:a.md"):
+        library.forget("docs:a.md")
+    with pytest.raises(SettingError, match=r"docs is a collection of documents.* --collection docs"):
+        library.forget(collection="docs")
+    with pytest.raises(NoResults, match="No collection 'nothing'"):
+        library.forget(collection="nothing")
+    with pytest.raises(NoResults, match="No document 'memory:x'"):
+        library.forget("memory:x")
+    with pytest.raises(SettingError, match="Name what to forget"):
+        library.forget()
+    with pytest.raises(SettingError, match="Name what to forget"):
+        library.forget("memory:x", tags=["x"])
+    assert len(library.documents()) == 1
+
+
+# ------------------------------------------------------------------------------------- carrying
+
+
+def exported(library: Library) -> list[dict[str, object]]:
+    stream = io.StringIO()
+    library.export(stream)
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_entries_are_carried_from_one_library_to_another(library: Library, tmp_path: Path) -> None:
+    """Issue: export and import as JSON lines; the times are kept, importing twice changes nothing."""
+    library.remember("We deploy on Tuesdays.\u2028\r\n", tags=["x", "y"], title="When", collection="work")
+    library.learn(LONG)
+    library.add(content="# A\n\ntext\n", path="a.md", collection="docs")
+    assert library.export(tmp_path / "out.jsonl") == 2
+    assert [path.name for path in tmp_path.glob("out*")] == ["out.jsonl"]
+    fields = "id kind collection path title tags created_at updated_at text"
+    assert [set(line) for line in exported(library)] == [set(fields.split())] * 2
+    time.sleep(0.01)
+    with Library.open(tmp_path / "other.db", create=True, config=WORDS) as other:
+        report = other.import_(tmp_path / "out.jsonl")
+        assert (report.added, report.failed) == (2, [])
+        known = other.documents()
+        again = other.import_(tmp_path / "out.jsonl")
+        assert (again.added, again.updated, again.unchanged) == (0, 0, 2)
+        assert other.documents() == known
+        here = exported(library)
+        assert exported(other) == here
+        assert addresses(other, "topic29", kinds=["knowledge"])
+        row = other.remember("We deploy on Wednesdays.", collection="work", name=str(here[1]["path"]))
+        assert row.created_at == here[1]["created_at"]
+        assert row.updated_at > row.created_at
+
+
+def test_a_broken_line_is_reported_and_the_rest_goes_on(library: Library) -> None:
+    """Issue, BAD_INPUTS: report, go on."""
+    good = {"kind": "memory", "text": "deploy"}
+    wrong: list[tuple[object, str]] = [
+        ("{", "line: is not JSON"),
+        ("[1]", "line: is not an object"),
+        ("[" * 100_000, "line: is not JSON"),
+        (b'{"kind": "\xff"}', "line: is not JSON"),
+        ({"text": "x"}, "kind: 'None' is not of what is remembered"),
+        ({**good, "kind": "document"}, "kind: 'document' is not of what is remembered"),
+        ({**good, "text": 1}, "text: is missing"),
+        ({**good, "text": " "}, "text: is empty"),
+        ({**good, "text": "a\0b"}, "holds NUL bytes"),
+        ({**good, "tags": "x"}, "tags: wants a list of words"),
+        ({**good, "path": 1}, "path: wants a word"),
+        ({**good, "created_at": 10**30}, "created_at: wants milliseconds"),
+        ({**good, "updated_at": True}, "updated_at: wants milliseconds"),
+        ({**good, "collection": "docs"}, "collection: 'docs' is a collection of kind document"),
+    ]
+    library.add(content="# A\n\ntext\n", path="a.md", collection="docs")
+    lines = [line if isinstance(line, str | bytes) else json.dumps(line) for line, _ in wrong]
+    report = library.import_([*lines, "", json.dumps(good), json.dumps({**good, "path": None, "tags": None})])
+    assert [failed.source for failed in report.failed] == [f"line {n}" for n in range(1, len(wrong) + 1)]
+    for failed, (_, reason) in zip(report.failed, wrong, strict=True):
+        assert reason in failed.reason
+    assert (report.added, report.unchanged) == (1, 1)
+    assert len(addresses(library, "deploy")) == 1
+    with pytest.raises(Unreadable, match="absent: no such file"):
+        library.import_("absent")
+
+
+def test_an_export_that_fails_leaves_nothing_half_written(library: Library, tmp_path: Path) -> None:
+    """BAD_INPUTS: nothing may lose an earlier good version."""
+    library.remember("text")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        library.export(tmp_path / "out")
+    assert not (tmp_path / "out.part").exists()
+
+
+@given(
+    st.text(min_size=1).filter(lambda text: has_text(text, 0, len(text))),
+    st.sets(st.text()),
+    st.one_of(st.none(), st.text()),
+    st.integers(0, 9_000_000_000_000),
+)
+def test_a_line_is_read_as_the_entry_that_was_written(
+    text: str, tags: set[str], title: str | None, made: int
+) -> None:
+    """Issue: JSON lines, one for each entry."""
+    entry = entries.make("memory", text, tags=tags, title=title, name="n", created_at=made, updated_at=made)
+    line = entries.to_line(entry, "i")
+    assert line.isascii()
+    assert len(line.splitlines()) == 1
+    assert entries.from_line(line.encode()) == entries.from_line(line) == entry
+
+
+# -------------------------------------------------------------------- external documents, removal
+
+
+def test_external_documents_are_found_but_never_promoted(library: Library, tmp_path: Path) -> None:
+    """H14: same rules, a collection of their own, read-only, no promotion."""
+    vendor = tmp_path / "vendor"
+    vendor.mkdir()
+    (vendor / "api.md").write_text("# API\n\n## Penguins\n\nThey swim.\n")
+    assert library.add(vendor, external=True).added == 1
+    assert library.add(vendor, external=True).unchanged == 1
+    library.add(content="# B\n\npenguins\n", path="b.md", collection="more", external=True)
+    (row,) = library.documents("vendor")
+    assert (row.kind, row.id) == ("external", row_id("external", "vendor:api.md"))
+    assert {result.kind for result in library.search("penguins").results} == {"external"}
+    assert {passage.path for passage in library.context("penguins").passages} == {"api.md", "b.md"}
+    with pytest.raises(SettingError, match=r"promotion: vendor:api.md is external, and those have none"):
+        library.promote("vendor:api.md", "critical")
+    (vendor / "api.md").write_text("# API\n\nokapi\n")
+    (vendor / "new.md").write_text("# New\n\nokapi\n")
+    report = library.refresh()
+    assert (report.added, report.updated) == (1, 1)
+    assert {row.kind for row in library.documents()} == {"external"}
+    assert (vendor / "api.md").read_text() == "# API\n\nokapi\n"
+
+
+def test_a_promotion_survives_an_update(library: Library) -> None:
+    """H15: promotion lives in the database; important ones score ×1.5."""
+    library.add(content="# A\n\nzebra\n", path="a.md", collection="c")
+    plain = library.search("zebra").results[0].score
+    library.promote("c:a.md", "important")
+    assert library.search("zebra").results[0].score == pytest.approx(1.5 * plain, abs=1e-5)
+    library.add(content="# A\n\nzebra and lion\n", path="a.md", collection="c")
+    row = library.document("c:a.md")
+    assert row
+    assert row.promotion == "important"
+
+
+def test_documents_of_some_paths_are_removed(library: Library) -> None:
+    """H18: delete_documents for a tenant, or a part of it; a dry run only tells."""
+    for path in ("drafts/a.md", "drafts/b.md", "c.md"):
+        library.add(content=f"# {path}\n\nzebra\n", path=path, collection="docs")
+    library.add(content="# other\n\nzebra\n", path="drafts/a.md", collection="other")
+    gone = library.remove(collection="docs", paths=["drafts/"], dry_run=True)
+    assert [row.address for row in gone] == ["docs:drafts/a.md", "docs:drafts/b.md"]
+    assert len(library.documents()) == 4
+    assert library.remove(collection="docs", paths=["drafts/", "*.txt"]) == gone
+    assert [row.address for row in library.documents()] == ["docs:c.md", "other:drafts/a.md"]
+    with pytest.raises(NoResults, match="No document of docs is in drafts/"):
+        library.remove(collection="docs", paths=["drafts/"])
+    with pytest.raises(SettingError, match="Name the collection"):
+        library.remove(paths=["drafts/"])
+    with pytest.raises(SettingError, match="not both"):
+        library.remove("docs:c.md", collection="docs")
+    assert library.store.check() == []
+
+
+def test_nothing_is_logged_where_nothing_is_wrong(library: Library, caplog: pytest.LogCaptureFixture) -> None:
+    """D24: warnings are about failures alone."""
+    with caplog.at_level(logging.WARNING, "quire"):
+        library.remember(LONG)
+    assert caplog.text == ""
