@@ -8,19 +8,18 @@ with Library.open("docs.db", create=True) as library:
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from quire import copying, embedding, indexer, searcher, sentences, visitor
+from quire import copying, embedding, indexer, memory, reading, searcher, visitor
 from quire import embed as models
-from quire.config import DEFAULT, Config, SearchSettings, WindowsSettings
+from quire.config import DEFAULT, Config, SearchSettings
 from quire.context import Context, Match, Source, pack
 from quire.copying import Copied
 from quire.document import Document
@@ -38,6 +37,7 @@ from quire.errors import (
 )
 from quire.indexer import Report
 from quire.progress import Progress
+from quire.reading import Reading
 from quire.result import Result
 from quire.searcher import Found, Meaning
 from quire.sources import entries, files, names
@@ -45,7 +45,7 @@ from quire.sources.entries import Entry
 from quire.sources.files import Skipped
 from quire.stores import open_store
 from quire.stores.base import Counts, Filters, Store
-from quire.stores.rows import MAX_CHUNKS, DocumentRow, Model, Prepared, SectionRow
+from quire.stores.rows import DocumentRow, Model
 from quire.tokens import counter
 from quire.tree import Tree
 
@@ -53,29 +53,8 @@ log = logging.getLogger("quire")
 DOCUMENTS = ("document", "external")  # the kinds that a search looks at
 PROMOTIONS = ("standard", "important", "critical")
 _WEIGHED = 30  # results that a context pack is made of, at most
-_SHORT = 200  # characters: an entry that is not longer is one chunk
-_ONE_CHUNK = WindowsSettings(max_tokens=100_000_000, overlap=0, min_chars=0)
 _APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
 _PER_ENTRY = 5  # sections that are looked at for each result of a recall
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A passage, exactly as it stands in its source, with its citation."""
-
-    address: str
-    breadcrumb: str
-    text: str
-    start: int
-    end: int
-    byte_start: int
-    byte_end: int
-    start_line: int
-    end_line: int
-    tokens: int
-    others: int  # sections of the same name
-    stale: bool
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +124,7 @@ class Library:
     def _add_content(
         self, content: str | bytes, path: str, collection: str, title: str | None, kind: str
     ) -> Report:
-        self._check_kind(collection, kind)
+        memory.check_kind(self.store, collection, kind)
         make: Any = Document.from_bytes if isinstance(content, bytes) else Document.from_text
         document = make(content, path, collection=collection, title=title, settings=self.config.document)
         report = Report()
@@ -162,11 +141,12 @@ class Library:
     ) -> Report:
         """A file or folder if there is one of this name, else a URL or a site."""
         path = Path(source)
-        is_file = path.exists() or (path.name == source and files.is_document(path))  # .md is also a domain
+        # .md is also a domain.
+        is_file = path.exists() or (path.name == source.rstrip("/") and files.is_document(path))
         if names.is_url(source) or (names.is_site(source) and not is_file):
             from quire.sources.urls import target_of  # 5 ms that a search need not wait for
 
-            self._check_kind(collection or target_of(source).host, kind)
+            memory.check_kind(self.store, collection or target_of(source).host, kind)
             return visitor.index_web(
                 self.store, source, collection, self.config, kind=kind, progress=progress
             )
@@ -179,17 +159,10 @@ class Library:
             raise Unreadable(str(path), "no such file or folder")
         root, only = (path, None) if path.is_dir() else (path.absolute().parent, path)
         name = collection or root.resolve().name or "files"
-        self._check_kind(name, kind)
+        memory.check_kind(self.store, name, kind)
         return indexer.index_folder(
             self.store, root, name, self.config, kind=kind, prune=prune, only=only, progress=progress
         )
-
-    def _check_kind(self, collection: str, kind: str) -> None:
-        """Refuse to mix kinds in a collection: one address would be the name of two."""
-        others = tuple(self.store.kinds() - {kind})
-        if others and (rows := self.store.documents(Filters(collection, others))):
-            is_of = f"{collection!r} is a collection of kind {rows[0].kind}, and this is {kind}"
-            raise SettingError("collection", f"{is_of}: each kind has collections of its own. Name another")
 
     def refresh(self, *, prune: bool = False, progress: Progress | None = None) -> Report:
         """Bring every folder, page and site that was added up to date."""
@@ -490,7 +463,7 @@ class Library:
 
     def _pack_source(self, row: DocumentRow, known: dict[int, Source]) -> Source:
         if row.seq not in known:
-            known[row.seq] = Source(self._tree(row), row.url, row.promotion)
+            known[row.seq] = Source(reading.tree(self.store, row, self.config), row.url, row.promotion)
         return known[row.seq]
 
     # ---------------------------------------------------------------------- memory and knowledge
@@ -556,7 +529,7 @@ class Library:
             meaning = self._meaning(settings.mode)
             more = replace(settings, limit=min(1000, _PER_ENTRY * settings.limit), merge_from=_APART)
             found = searcher.search(self.store, query, filters, more, meaning, explain=True)
-            results = [chunk for result in found.results for chunk in self._by_chunk(result)]
+            results = [chunk for result in found.results for chunk in memory.by_chunk(self.store, result)]
         best: dict[str, Result] = {}
         for result in sorted(results, key=lambda result: -result.score):
             best.setdefault(result.document_id if group else result.chunk_ids[0], result)
@@ -587,11 +560,11 @@ class Library:
     def export(self, target: str | os.PathLike[str] | TextIO) -> int:
         """Write all memories and knowledge as JSON lines; how many. A file changes once all is written."""
         if not isinstance(target, str | os.PathLike):
-            return self._export(target)
+            return memory.export(self.store, target)
         part = Path(f"{os.fspath(target)}.part")
         try:
             with part.open("w", encoding="utf-8", newline="\n") as file:
-                number = self._export(file)
+                number = memory.export(self.store, file)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
@@ -612,7 +585,7 @@ class Library:
         for number, line in enumerate(source, 1):
             try:
                 if line.strip():
-                    self._write_entry(entries.from_line(line), report)
+                    memory.keep(self.store, entries.from_line(line), self.config, report)
             except (SettingError, SourceError) as problem:
                 report.failed.append(Skipped(f"line {number}", str(problem)))
         self._embed_new(report, None)
@@ -620,53 +593,11 @@ class Library:
 
     def _keep(self, entry: Entry) -> DocumentRow:
         report = Report()
-        row = self._write_entry(entry, report)
+        row = memory.keep(self.store, entry, self.config, report)
         self._embed_new(report, None)
         for failed in report.failed:
             log.warning("%s is kept, but %s failed: %s", row.address, failed.source, failed.reason)
         return row
-
-    def _write_entry(self, entry: Entry, report: Report) -> DocumentRow:
-        """Write an entry, unless it is here already."""
-        self._check_kind(entry.collection, entry.kind)
-        old, source = self._known(entry), entry.text.encode()
-        had = self.store.tags([old.seq]).get(old.seq, ()) if old else ()
-        is_new = old is None or old.checksum != hashlib.sha256(source).hexdigest()
-        document = Document.from_bytes(
-            source,
-            old.path if old else entry.path or entries.named(entry.text, datetime.now(UTC).date()),
-            collection=entry.collection,
-            title=entry.title or (old.title if old and not is_new else entries.title_of(entry.text)),
-            settings=self.config.document,
-        )
-        new = self._prepare_entry(document, entry, entry.tags or had)
-        if old and not is_new and (old.title, old.made_by, had) == (new.title, new.made_by, new.tags):
-            report.unchanged += 1
-            return old
-        report.count(new, self.store.write([new])[0])
-        return next(row for row in self._alike(entry, new.path) if row.path == new.path)
-
-    def _prepare_entry(self, document: Document, entry: Entry, tags: tuple[str, ...]) -> Prepared:
-        """An entry cut as memories are; one that is short, or cannot be cut, is one chunk."""
-        chunk = replace(self.config.chunk, strategy="memory")
-        facts = {"tags": tags, "created_at": entry.created_at, "updated_at": entry.updated_at}
-        if len(document.text) > _SHORT:
-            try:
-                return indexer.prepare(document, replace(self.config, chunk=chunk), entry.kind, **facts)
-            except Exception as problem:  # a memory is kept, whatever is wrong with how it would be cut
-                log.warning(
-                    "%s is kept as one chunk, because it cannot be cut: %s", document.address, problem
-                )
-        whole = replace(DEFAULT, chunk=replace(chunk, memory=_ONE_CHUNK), tree=self.config.tree)
-        return indexer.prepare(document, whole, entry.kind, **facts)
-
-    def _known(self, entry: Entry) -> DocumentRow | None:
-        """The entry of the same name, or of the same text where no name is given."""
-        rows = self._alike(entry, entry.path or f"*{entries.ending(entry.text)}")
-        return next((row for row in rows if entry.path in (None, row.path)), None)
-
-    def _alike(self, entry: Entry, path: str) -> list[DocumentRow]:
-        return self.store.documents(Filters(entry.collection, (entry.kind,), (path,)))
 
     def _filtered(self, filters: Filters) -> list[DocumentRow]:
         """The entries of a filter. Raises for a collection that has none."""
@@ -685,98 +616,13 @@ class Library:
             raise SettingError("forget", f"{row.address} is not a memory but of kind {row.kind}. {remove}")
         return row
 
-    def _export(self, stream: TextIO) -> int:
-        with self.store.reading():
-            rows = self.store.documents(Filters(kinds=entries.KINDS))
-            tags = self.store.tags(row.seq for row in rows)
-            for row in rows:
-                text, own = self.store.source(row.seq).decode(), tags.get(row.seq, ())
-                times = row.created_at, row.updated_at
-                entry = Entry(row.kind, row.collection, row.path, row.title, own, *times, text)
-                stream.write(entries.to_line(entry, row.id))
-        return len(rows)
-
-    def _by_chunk(self, result: Result) -> list[Result]:
-        """A result for each chunk that one stands for."""
-        hits = result.explain["hits"]
-        if len(hits) == 1:
-            return [replace(result, explain={})]
-        chunks, found = self.store.chunks(hit["chunk"] for hit in hits), list[Result]()
-        for chunk_id, hit in zip(result.chunk_ids, hits, strict=True):
-            chunk = chunks[hit["chunk"]]
-            text = self.store.passage(chunk.document, chunk.byte_start, chunk.byte_end)
-            found.append(
-                replace(
-                    result,
-                    address=f"{result.address}{'#' if result.heading is None else ''}~{chunk.part}",
-                    snippet=searcher.snippet(text, result.explain["terms"]),
-                    score=hit["score"],
-                    match=hit["match"],
-                    start=chunk.start,
-                    end=chunk.end,
-                    byte_start=chunk.byte_start,
-                    byte_end=chunk.byte_end,
-                    start_line=chunk.start_line,
-                    end_line=chunk.end_line,
-                    chunk_ids=(chunk_id,),
-                    explain={},
-                )
-            )
-        return found
-
     # ----------------------------------------------------------------------------------- reading
 
     def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
         """A document or a section of it, exactly as it stands; by address, slug, heading or path `A > B`."""
         with self.store.reading():
             document, rest = self._document(address)
-            section, others, part = self._section(document, heading or rest)
-            start, end = section.start, section.end
-            if part:
-                start, end = self._part(document, section, part)
-            return self._reading(document, section, start, end, others, max_tokens)
-
-    def _reading(
-        self,
-        document: DocumentRow,
-        section: SectionRow,
-        start: int,
-        end: int,
-        others: int,
-        max_tokens: int | None,
-    ) -> Reading:
-        source = Document.from_bytes(self.store.source(document.seq), document.path, settings=_NO_LIMIT)
-        count, notes, whole = counter(self.config.tokens), list[str](), end
-        if others:
-            notes.append(
-                f"{others} more of this name; name it by its path, as in 'Parent > {section.title}'."
-            )
-        if max_tokens is not None and count.count(source.text, start, end) > max_tokens:
-            reach = count.reach(source.text, start, end, max_tokens)
-            end = sentences.word_edge(source.text, start, max(reach, start + 1))
-        address = f"{document.address}#{section.slug}" if section.slug else document.address
-        if end < whole:
-            left = count.count(source.text, end, whole)
-            line = source.lines_at([end])[0]
-            notes.append(f"{left:,} tokens from line {line} on were left out; raise max_tokens for {address}")
-        places = sorted({start, max(start, end - 1), end})
-        byte_of = dict(zip(places, source.bytes_at(places), strict=True))
-        line_of = dict(zip(places, source.lines_at(places), strict=True))
-        return Reading(
-            address,
-            f"> {' › '.join(section.titles)}",
-            source.text[start:end],
-            start,
-            end,
-            byte_of[start],
-            byte_of[end],
-            line_of[start],
-            line_of[max(start, end - 1)],
-            count.count(source.text, start, end),
-            others,
-            searcher.is_stale(document),
-            tuple(notes),
-        )
+            return reading.read(self.store, document, heading or rest, self.config, max_tokens)
 
     def source(self, address: str) -> bytes:
         """The exact bytes of a document."""
@@ -786,18 +632,7 @@ class Library:
     def toc(self, address: str) -> Tree:
         """The tree of a document."""
         with self.store.reading():
-            return self._tree(self._document(address)[0])
-
-    def _tree(self, row: DocumentRow) -> Tree:
-        document = Document.from_bytes(
-            self.store.source(row.seq),
-            row.path,
-            collection=row.collection,
-            format=row.format,
-            title=row.title,
-            settings=_NO_LIMIT,
-        )
-        return Tree(document, self.config.tree)
+            return reading.tree(self.store, self._document(address)[0], self.config)
 
     def _document(self, address: str) -> tuple[DocumentRow, str]:
         """The document an address names, and what follows its #. Raises NoResults, naming the nearest."""
@@ -813,30 +648,8 @@ class Library:
         said = close if close.startswith("Did") else "See what there is with: quire list"
         raise NoResults(f"No document {wanted!r} is indexed. {said}")
 
-    def _section(self, document: DocumentRow, name: str) -> tuple[SectionRow, int, int]:
-        sections = self.store.sections(document.seq)
-        slug, _, part = name.rpartition("~")
-        if part.isdigit() and (not slug or any(s.slug == slug for s in sections)):
-            found = next((s for s in sections if s.slug == slug), sections[0])
-            return found, 0, int(part)
-        if not name:
-            return sections[0], 0, 0
-        found_section, others = self.toc(document.address).find(name)
-        return sections[found_section.position], others, 0
-
-    def _part(self, document: DocumentRow, section: SectionRow, part: int) -> tuple[int, int]:
-        first = document.seq * MAX_CHUNKS
-        chunks = self.store.chunks(range(first, first + document.chunk_count))
-        for chunk in chunks.values():
-            if chunk.section == section.position and chunk.part == part:
-                return chunk.start, chunk.end
-        raise NoResults(f"{document.address}#{section.slug} has no part {part}.")
-
     def _no_collection(self, name: str) -> str:
         return f"No collection {name!r}. {nearest(name, self.store.collections())}"
-
-
-_NO_LIMIT = replace(DEFAULT.document, max_bytes=2**40)
 
 
 def _ways_to_read(address: str) -> list[tuple[str | None, str, str]]:

@@ -93,14 +93,14 @@ def look_at_web(
     seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
     visit = _visit(root, whole, seen, pages, config, progress)
     same = {**pages.unchanged, **visit.unchanged}
-    failed = [Skipped(url, reason) for url, reason in {**pages.failed, **visit.failed}.items()]
+    failed = sorted({**pages.failed, **visit.failed}.items())
     return Looked(
-        pages.new,
+        sorted(pages.new, key=lambda new: new.path),
         _gone(rows, root, visit) if whole else [],
         visit.missing,
         {pages.known[url].seq: now for url, now in same.items() if now != known[url]},
         len(same),
-        failed,
+        [Skipped(url, reason) for url, reason in failed],
         visit.notes,
     )
 

@@ -61,7 +61,7 @@ def _markdown(page: bytes) -> bytes:
     from quire.sources.page import declared_charset, likely_charset
 
     charset = declared_charset(page, {}) or likely_charset(page, "html")[0]
-    return html.to_markdown(page.decode(charset, "replace")).text.encode()
+    return html.to_markdown(page.decode(charset, "replace"), links=False).text.encode()
 
 
 def is_document(path: Path) -> bool:

@@ -217,12 +217,13 @@ _Front = dict[int, tuple[int, bool]]  # where front matter begins: its end, and 
 
 def pages(text: str) -> list[FullPage]:
     """The pages of an llms-full.txt; what stands before the first is one of its own."""
-    # The line feed before a line is where that line begins in the text.
-    lines = "\n" + text.replace("\r\n", " \n").replace("\r", "\n")
+    body = text.replace("\r\n", " \n").replace("\r", "\n")
     if text.startswith(BOM):
-        lines = f"\n\n{lines[2:]}"
+        body = f"\n{body[1:]}"
+    headings = [heading.start for heading in markdown.scan(body).headings if heading.level == 1]
+    lines = f"\n{body}"  # the line feed before a line is where that line begins in the text
     found, front = _separators(lines)
-    kind, marks = _choose(lines, found, front)
+    kind, marks = _choose(lines, headings, found, front)
     if not marks or lines[: marks[0]].strip():
         marks = [0, *marks]
     edges = pairwise([0, *marks[1:], len(text)])
@@ -280,11 +281,12 @@ def _front_matter(lines: str, rules: list[int]) -> _Front:
     return front
 
 
-def _choose(lines: str, found: dict[str, list[int]], front: _Front) -> tuple[str, list[int]]:
+def _choose(
+    lines: str, headings: list[int], found: dict[str, list[int]], front: _Front
+) -> tuple[str, list[int]]:
     """The kind of separator that the file uses, and where its pages begin."""
     found = {kind: _unfenced(lines, starts) for kind, starts in found.items()}
     most = max(map(len, found.values()))
-    headings = [heading.start - 1 for heading in markdown.scan(lines, 1).headings if heading.level == 1]
     if len(headings) < 2 or (most > 1 and most * _MANY_HEADINGS >= len(headings)):
         return next(((kind, found[kind]) for kind in _KINDS if 2 * len(found[kind]) > most), ("", []))
     return "heading", _with_front(lines, headings, front)

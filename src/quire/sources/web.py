@@ -105,10 +105,10 @@ class Reader:
     def __init__(self, fetcher: Fetcher, config: Config, known: Mapping[str, Said], take: Take) -> None:
         self.fetcher, self.config, self.known, self.take = fetcher, config, known, take
         self.visit = Visit()
-        self._site: str | None = None  # its llms.txt; None for a page that a person named
+        self._site = ""  # its llms.txt; "" for a page that a person named
         self._rules: dict[str, Any] = {}  # of robots.txt, by origin
         self._asking: dict[str, Lock] = {}
-        self._asked: set[str] = set()
+        self._asked: set[str] = set()  # pages of the site
         self._ends: dict[str, str] = {}  # where redirects lead
         self._missing_twins = 0
         self._over = 0  # pages that are too many
@@ -128,18 +128,18 @@ class Reader:
             raise Refused(url, f"leads to another site, {page.final_url}")
         if page.final_url != url:
             self._ends[url] = page.final_url
-            if page.final_url in self._asked:
-                return ()  # that page is read by itself
+        if url in self._ends and page.final_url in self._asked:
+            return ()  # that page is read by itself
         if page.status == 304:
             self.visit.unchanged[url] = (page.etag, page.last_modified)
             return ()
         if page.kind == "html":
-            return await self._html(url, page)
+            return await self._html(url, page, follow)
         await self._hand_on(url, page)
         return await in_thread(_links, page) if follow and page.kind == "markdown" else ()
 
-    async def _html(self, url: str, page: Page) -> Iterable[str]:
-        article = await in_thread(html.to_markdown, _text(page), page.final_url)
+    async def _html(self, url: str, page: Page, follow: bool) -> Iterable[str]:
+        article = await in_thread(_article, page, follow)
         if _GONE.fullmatch(article.title.strip()) and len(article.text) < _LITTLE:
             raise NotFound(url, f"says {article.title.strip()!r}, though its status is 200", 404)
         if twin := await self._twin((*page.links, *article.alternates), page):
@@ -147,8 +147,7 @@ class Reader:
         else:
             plain = replace(page, kind="markdown", charset="utf-8", content=article.text.encode())
             await self._hand_on(url, plain, article.title)
-        links: tuple[str, ...] = article.links
-        return links
+        return article.links
 
     async def _twin(self, named: Iterable[str], page: Page) -> Page | None:
         """The first twin that is there and is markdown; guesses are given up where there is none."""
@@ -198,7 +197,7 @@ class Reader:
 
     async def _file(self, name: str) -> Page | SourceError:
         """One of the two files in which a site speaks of itself."""
-        url = urljoin(self._site or "", name)
+        url = urljoin(self._site, name)
         try:
             page = await self.fetcher.get(url)
         except SourceError as problem:
@@ -208,21 +207,20 @@ class Reader:
     def _nothing(self, *problems: SourceError) -> SourceError:
         """Why there is nothing to read of a site."""
         how = "Add a page by its URL, such as quire add https://example.com/guide"
-        neither = NotFound(urljoin(self._site or "", "."), f"has neither {INDEX} nor {FULL}. {how}", 404)
+        neither = NotFound(urljoin(self._site, "."), f"has neither {INDEX} nor {FULL}. {how}", 404)
         return next((problem for problem in problems if not isinstance(problem, NotFound)), neither)
 
     async def _index(self, index: Page | SourceError) -> list[str]:
         """Hand on an llms.txt; the pages of the site that it links."""
-        url = self._site or ""
         if isinstance(index, NotFound):
             return []
-        self.visit.present.add(url)
+        self.visit.present.add(self._site)
         if isinstance(index, SourceError):
-            self.visit.fail(url, index)
+            self.visit.fail(self._site, index)
             self.visit.unsure = f"{INDEX} could not be read"
             return []
-        self._asked.add(url)
-        await self._hand_on(url, _unsaid(index))
+        self._asked.add(self._site)
+        await self._hand_on(self._site, _unsaid(index))
         wanted, elsewhere = self._new(_links(index))
         if elsewhere:
             self.visit.notes.append(f"{elsewhere:,} links lead to other sites and were left.")
@@ -274,7 +272,7 @@ class Reader:
             some = self._capped(level, left)
             left -= len(some)
             self._asked.update(some)
-            progress.begin(f"reading {target_of(self._site or '').host}", len(some), "pages")
+            progress.begin(f"reading {target_of(self._site).host}", len(some), "pages")
             found = await self._level(some, progress, follow=depth > 0)
             if depth and any(url in self.known and url not in found for url in level):
                 self.visit.unsure = "pages that may link to them could not be read"
@@ -308,7 +306,7 @@ class Reader:
 
     def _new(self, links: Iterable[str]) -> tuple[list[str], int]:
         """Pages of the site that links lead to and that are not known yet; how many lead elsewhere."""
-        host, found, elsewhere = target_of(self._site or "").host, dict[str, None](), 0
+        host, found, elsewhere = target_of(self._site).host, dict[str, None](), 0
         known = {*self.visit.present, *self._ends.values()}
         for link in dict.fromkeys(links):
             try:
@@ -343,6 +341,10 @@ class Reader:
         except SourceError:
             said = ""
         return Protego.parse(said)
+
+
+def _article(page: Page, links: bool) -> html.Article:
+    return html.to_markdown(_text(page), page.final_url, links=links)
 
 
 def _links(page: Page) -> list[str]:
@@ -382,7 +384,7 @@ def _text(page: Page) -> str:
 
 
 def _unsaid(page: Page) -> Page:
-    """A page of which is not remembered what its server says: its URL is not the one that is asked."""
+    """A page without what its server says of it: a twin is another URL, and llms.txt is always sent."""
     return replace(page, etag=None, last_modified=None)
 
 
@@ -401,7 +403,7 @@ def _twins(url: str) -> list[str]:
     return [parts._replace(path=name).geturl() for name in names]
 
 
-async def in_thread(work: Callable[..., Any], *args: Any) -> Any:
+async def in_thread(work: Callable[..., T], *args: Any) -> T:
     """Done beside the network, as it takes the processor."""
     from anyio.to_thread import run_sync
 

@@ -1,0 +1,121 @@
+"""A stored document to its passages: a section or a part of one, exactly as it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from quire import searcher, sentences
+from quire.config import DEFAULT, Config
+from quire.document import Document
+from quire.errors import NoResults
+from quire.stores.base import Store
+from quire.stores.rows import MAX_CHUNKS, DocumentRow, SectionRow
+from quire.tokens import counter
+from quire.tree import Tree
+
+_NO_LIMIT = replace(DEFAULT.document, max_bytes=2**40)  # what was taken in once is given out again
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A passage, exactly as it stands in its source, with its citation."""
+
+    address: str
+    breadcrumb: str
+    text: str
+    start: int
+    end: int
+    byte_start: int
+    byte_end: int
+    start_line: int
+    end_line: int
+    tokens: int
+    others: int  # sections of the same name
+    stale: bool
+    notes: tuple[str, ...]
+
+
+def read(store: Store, row: DocumentRow, name: str, config: Config, max_tokens: int | None) -> Reading:
+    """A section by its slug, its heading, a path of headings or a part's number; the document by no name.
+
+    Raises NoResults if there is none.
+    """
+    section, others, part = _section(store, row, name, config)
+    start, end = _part(store, row, section, part) if part else (section.start, section.end)
+    return _cited(store, row, section, start, end, others, config, max_tokens)
+
+
+def tree(store: Store, row: DocumentRow, config: Config) -> Tree:
+    """The tree of a document."""
+    document = Document.from_bytes(
+        store.source(row.seq),
+        row.path,
+        collection=row.collection,
+        format=row.format,
+        title=row.title,
+        settings=_NO_LIMIT,
+    )
+    return Tree(document, config.tree)
+
+
+def _section(store: Store, row: DocumentRow, name: str, config: Config) -> tuple[SectionRow, int, int]:
+    """The section, how many others have its name, and the part that is meant, 0 for all."""
+    sections = store.sections(row.seq)
+    slug, _, part = name.rpartition("~")
+    if part.isdigit() and (not slug or any(s.slug == slug for s in sections)):
+        found = next((s for s in sections if s.slug == slug), sections[0])
+        return found, 0, int(part)
+    if not name:
+        return sections[0], 0, 0
+    found_section, others = tree(store, row, config).find(name)
+    return sections[found_section.position], others, 0
+
+
+def _part(store: Store, row: DocumentRow, section: SectionRow, part: int) -> tuple[int, int]:
+    first = row.seq * MAX_CHUNKS
+    for chunk in store.chunks(range(first, first + row.chunk_count)).values():
+        if chunk.section == section.position and chunk.part == part:
+            return chunk.start, chunk.end
+    raise NoResults(f"{row.address}#{section.slug} has no part {part}.")
+
+
+def _cited(
+    store: Store,
+    row: DocumentRow,
+    section: SectionRow,
+    start: int,
+    end: int,
+    others: int,
+    config: Config,
+    max_tokens: int | None,
+) -> Reading:
+    """A span with its citation, cut to a number of tokens; what was left out is said."""
+    source = Document.from_bytes(store.source(row.seq), row.path, settings=_NO_LIMIT)
+    count, notes, whole = counter(config.tokens), list[str](), end
+    if others:
+        notes.append(f"{others} more of this name; name it by its path, as in 'Parent > {section.title}'.")
+    if max_tokens is not None and count.count(source.text, start, end) > max_tokens:
+        reach = count.reach(source.text, start, end, max_tokens)
+        end = sentences.word_edge(source.text, start, max(reach, start + 1))
+    address = f"{row.address}#{section.slug}" if section.slug else row.address
+    if end < whole:
+        left, line = count.count(source.text, end, whole), source.lines_at([end])[0]
+        notes.append(f"{left:,} tokens from line {line} on were left out; raise max_tokens for {address}")
+    places = sorted({start, max(start, end - 1), end})
+    byte_of = dict(zip(places, source.bytes_at(places), strict=True))
+    line_of = dict(zip(places, source.lines_at(places), strict=True))
+    return Reading(
+        address,
+        f"> {' › '.join(section.titles)}",
+        source.text[start:end],
+        start,
+        end,
+        byte_of[start],
+        byte_of[end],
+        line_of[start],
+        line_of[max(start, end - 1)],
+        count.count(source.text, start, end),
+        others,
+        searcher.is_stale(row),
+        tuple(notes),
+    )
