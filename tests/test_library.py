@@ -595,7 +595,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_a_server_now_says_of_a_page_is_noted(library: Library) -> None:
-    """D14 for URLs: a page whose content is unchanged is not written again, but asked for with its new etag."""
+    """D14 for URLs: an unchanged page is not written again, but asked for with its new etag."""
     document = quire.Document.from_text("# Page\n", "page", collection="site")
     library.store.write([indexer.prepare(document, WORDS, url="https://a/page", etag='"1"')])
     row = library.documents()[0]

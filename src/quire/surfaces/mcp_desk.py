@@ -1,0 +1,139 @@
+"""The threads behind the MCP server: one reads and one writes, each with a library of its own.
+
+Always: a long add holds up no search; a library is opened by the thread that uses it, when it is first
+needed; a job that is told to stop does so between two transactions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
+
+from quire.config import Config
+from quire.errors import NoResults, QuireError
+from quire.surfaces.mcp_text import Answer, on_one_line
+
+if TYPE_CHECKING:
+    from quire.library import Library
+
+log = logging.getLogger("quire")
+T = TypeVar("T")
+_LONGEST = 200  # characters of each thing that is told of a job
+
+
+class Stopped(Exception):
+    """Work was told to stop."""
+
+
+class Nothing(Exception):
+    """There is no library yet, or nothing in it."""
+
+
+class Job:
+    """One add, and how far it has come: the library tells it, status shows it."""
+
+    def __init__(self, what: str) -> None:
+        self.id, self.what = secrets.token_hex(4), what
+        self.state, self.result = "waiting", ""
+        self.work, self.unit, self.done, self.total, self.failed = "", "", 0, 0, 0
+        self.before = 0  # done in earlier pieces of work: progress never falls
+        self.stop = threading.Event()
+
+    def start(self) -> None:
+        """Its turn has come."""
+        self._go_on()
+        self.state = "running"
+
+    def begin(self, work: str, total: int, unit: str) -> None:
+        """A piece of work begins."""
+        self._go_on()
+        done, self.done = self.done, 0
+        self.before += done
+        self.work, self.unit, self.total = work, unit, total
+
+    def advance(self, amount: int, failed: int = 0) -> None:
+        """So much more is done, of which so much could not be."""
+        self.done += amount
+        self.failed += failed
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self.stop.is_set():
+            raise Stopped
+
+    @property
+    def so_far(self) -> str:
+        """How far it has come, in words."""
+        failed = f", {self.failed:,} failed" if self.failed else ""
+        return f"{self.work}: {self.done:,} of {self.total:,} {self.unit}{failed}" if self.work else ""
+
+    def told(self) -> dict[str, str]:
+        """A job as data."""
+        shown = {"job": self.id, "state": self.state, "what": self.what}
+        shown |= {"progress": self.so_far} if self.state == "running" else {"result": self.result}
+        return {name: on_one_line(value)[:_LONGEST] for name, value in shown.items() if value}
+
+    def ended(self, work: asyncio.Future[Answer]) -> None:
+        """Remember how it ended."""
+        problem = None if work.cancelled() else work.exception()
+        if work.cancelled() or isinstance(problem, Stopped):
+            self.state, self.result = "stopped", "What was written before is whole; add again to go on."
+        elif problem:
+            known = isinstance(problem, QuireError)
+            self.state, self.result = "failed", str(problem) if known else "The server's log says why."
+            log.log(logging.INFO if known else logging.ERROR, "job %s failed", self.id, exc_info=problem)
+        else:
+            self.state = "failed" if work.result().is_error else "done"
+            self.result = work.result().text
+
+
+class Desk:
+    """A thread that reads and one that writes. Each opens the library when it is first needed."""
+
+    def __init__(self, url: str, config: Config) -> None:
+        self.url, self.config = url, config
+        self._reader = ThreadPoolExecutor(1, "read")
+        self._writer = ThreadPoolExecutor(1, "write")
+        self._held = threading.local()
+
+    def read(self, work: Callable[[Library], T]) -> asyncio.Future[T]:
+        """Do something with a library that others may be writing to. Raises Nothing if there is none."""
+        return self._submit(self._reader, work, create=False)
+
+    def write(self, work: Callable[[Library], T], *, create: bool) -> asyncio.Future[T]:
+        """Do something that writes, after all that was asked for before."""
+        return self._submit(self._writer, work, create=create)
+
+    def _submit(
+        self, thread: ThreadPoolExecutor, work: Callable[[Library], T], *, create: bool
+    ) -> asyncio.Future[T]:
+        def run() -> T:
+            return work(self._library(create))
+
+        return asyncio.get_running_loop().run_in_executor(thread, run)
+
+    def _library(self, create: bool) -> Library:
+        from quire.library import Library
+
+        if not hasattr(self._held, "library"):
+            try:
+                self._held.library = Library.open(self.url, create=create, config=self.config)
+            except NoResults:
+                raise Nothing from None
+        library: Library = self._held.library
+        return library
+
+    def close(self) -> None:
+        """Let go of the library, after what is under way."""
+        for thread in (self._reader, self._writer):
+            thread.submit(self._let_go)
+            thread.shutdown()
+
+    def _let_go(self) -> None:
+        if hasattr(self._held, "library"):
+            self._held.library.close()

@@ -1,0 +1,236 @@
+"""What agents are told: Markdown in which everything that comes from documents is quoted.
+
+Always: text of documents stands only on lines that begin with `> ` or in a fence that it cannot close;
+characters that cannot be seen are written as their codes; an answer counts no more than its max_tokens,
+and one that was cut says so and has a cursor, which is good for as long as what it reads from stays
+the same, in any process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quire import sentences
+from quire.config import TokenSettings
+from quire.errors import (
+    EmbeddingError,
+    LibraryError,
+    NoResults,
+    QuireError,
+    SettingError,
+    SourceError,
+)
+from quire.surfaces import render
+from quire.tokens import Counter, counter
+
+# Beside what render.safe shows: hyphens, joiners and fillers that nobody sees, shorthand and music formats.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
+)
+_LONGEST_ERROR = 400  # characters: one may name every heading of a document
+_CODE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
+# What the library tells people to type, and what agents do instead.
+_FOR_AGENTS = {
+    "quire add ./docs": "the tool add",
+    "quire remember TEXT": "the tool remember",
+    "quire list": "the tool list",
+    "quire refresh": "the tool add",
+}
+_COMMAND = re.compile("|".join(map(re.escape, _FOR_AGENTS)))
+_ADVICE: dict[type[QuireError], str] = {
+    NoResults: "Nothing of that name. Call list for documents, toc for headings, add for what is missing.",
+    SettingError: "An argument is wrong. Put it right and call again.",
+    SourceError: "That source cannot be read.",
+    EmbeddingError: 'The model cannot be used. mode="keyword" works without it.',
+    LibraryError: "The library cannot be used. Tell the person who runs it.",
+    QuireError: "That cannot be done.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool says: text, and the same as data where a client can use that."""
+
+    text: str
+    data: dict[str, Any] | None = None
+    is_error: bool = False
+
+
+def visible(text: str) -> str:
+    """Text with every character that cannot be seen written as its code, and one kind of line end."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _INVISIBLE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", render.safe(text))
+
+
+def on_one_line(text: str) -> str:
+    """A name or a title: visible, with line ends written as codes too."""
+    return visible(text).replace("\n", "\\u{a}")
+
+
+def meant(name: str) -> str:
+    """A name as it is stored, from one that was made visible."""
+    return _CODE.sub(lambda found: chr(min(int(found[1], 16), 0x10FFFF)), name)
+
+
+def quoted(text: str) -> str:
+    """Text in a block quote: no line of it can stand outside."""
+    return "\n".join(f"> {line}" for line in visible(text).split("\n"))
+
+
+def fenced(text: str) -> str:
+    """Visible text in a fence that is longer than any in it."""
+    longest = {mark: max(map(len, re.findall(f"{mark}+", text)), default=0) for mark in "`~"}
+    mark = "`" if longest["`"] <= max(2, longest["~"]) else "~"
+    fence = mark * max(3, longest[mark] + 1)
+    end = "" if text.endswith("\n") else "\n"
+    return f"{fence}\n{text}{end}{fence}"
+
+
+def note(text: str) -> str:
+    """A note of the library, quoted because it may name headings, with tools in place of commands."""
+    return quoted(_COMMAND.sub(lambda found: _FOR_AGENTS[found[0]], text))
+
+
+def failure(error: QuireError) -> Answer:
+    """What went wrong and what to do next, in a few lines whatever it names."""
+    advice = next(_ADVICE[kind] for kind in type(error).__mro__ if kind in _ADVICE)
+    said = str(error)
+    said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}…"
+    return Answer(f"{advice}\n\n{note(said)}", is_error=True)
+
+
+def nothing(of_entries: bool, read_only: bool) -> Answer:
+    """What to do where there is no library, or nothing in it."""
+    what, tool, command = ("indexed", "add", "quire add ./docs")
+    if of_entries:
+        what, tool, command = ("remembered", "remember", "quire remember TEXT")
+    how = f"a person must type: {command}" if read_only else f"call {tool}"
+    return Answer(f"Nothing is {what} yet: {how}.", is_error=True)
+
+
+def digest(*values: object) -> str:
+    """Eight characters that tell values apart."""
+    told = json.dumps(values, sort_keys=True, default=str)
+    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+class Page:
+    """Where an answer begins, how long it may be, and the cursor for what comes after it.
+
+    `version` changes when what is read from does: then a cursor is stale. A cursor holds no secret
+    and opens nothing: its digests guard against mistakes, and everything else is asked for anew.
+    """
+
+    def __init__(
+        self, tool: str, arguments: Mapping[str, Any], version: object, settings: TokenSettings
+    ) -> None:
+        asked = {name: value for name, value in arguments.items() if name not in ("cursor", "max_tokens")}
+        self.tool = tool
+        self.max_tokens: int = arguments["max_tokens"]
+        self._asked, self._version = digest(tool, asked), digest(version)
+        self._counter: Counter = counter(settings)
+        self.start = self._read(arguments.get("cursor", ""))
+
+    def cursor(self, place: int) -> str:
+        """What to hand in to go on from a place."""
+        told = f"{place}.{self._asked}.{self._version}"
+        return f"{told}.{digest(told)}"
+
+    def _read(self, cursor: str) -> int:
+        if not cursor:
+            return 0
+        told, _, check = cursor.rpartition(".")
+        place, _, rest = told.partition(".")
+        asked, _, version = rest.partition(".")
+        if check != digest(told) or not place.isdecimal():
+            raise SettingError("cursor", "is not one that was given out. Call again without it.")
+        if asked != self._asked:
+            raise SettingError(
+                "cursor", "belongs to other arguments. Repeat those, or call again without it."
+            )
+        if version != self._version:
+            raise SettingError("cursor", "the library has changed since. Call again without it.")
+        return int(place)
+
+    def count(self, text: str) -> int:
+        """How many tokens a text is."""
+        return self._counter.count(text, 0, len(text))
+
+    def clip(self, text: str, tokens: int) -> str:
+        """The beginning of a text."""
+        end = self._counter.reach(text, 0, len(text), max(1, tokens))
+        return text if end >= len(text) else f"{text[: max(0, end - 1)]}…"
+
+    def rows(
+        self,
+        head: str,
+        rows: Iterable[str],
+        total: int,
+        *,
+        tail: Sequence[str] = (),
+        gap: str = "\n",
+        cursors: bool = True,
+    ) -> tuple[str, int]:
+        """As many rows as fit, from the page's start on, and where they end; the first is cut if need be."""
+        kept: list[str] = []
+        tail = [self.clip(line, self.max_tokens // 5) for line in tail]
+        room = self.max_tokens - self.count("\n\n".join((head, *tail)))
+        for row in rows:
+            room -= self.count(gap + row)
+            if room < 0 and kept:
+                break
+            kept.append(row)
+        while True:
+            end = self.start + len(kept)
+            more = [self._more(end, total, cursors)] if end < total else []
+            text = "\n\n".join(filter(None, (head, gap.join(kept), *tail, *more)))
+            over = self.count(text) - self.max_tokens
+            if over <= 0 or not kept:
+                return text, end
+            if len(kept) > 1:
+                kept.pop()
+            else:
+                left = self.count(kept[0]) - over - 1
+                kept = [self.clip(kept[0], left)] if left > 0 else []
+
+    def _more(self, end: int, total: int, cursors: bool) -> str:
+        if not cursors:
+            return f"{total - end:,} more are not shown."
+        shown = f"Cut at max_tokens: {self.start + 1:,}–{end:,} of {total:,} shown."
+        return f"{shown} {self._go_on(end)}"
+
+    def _go_on(self, place: int) -> str:
+        return f'For the rest, call {self.tool} with the same arguments and cursor="{self.cursor(place)}"'
+
+    def passage(self, head: str, text: str, first_line: int) -> str:
+        """As much of a visible text as fits, from the page's start on, in a fence under its citation."""
+        start, room = self.start, self.max_tokens
+        line = first_line + text.count("\n", 0, start)
+        while True:
+            end = self._edge(text, start, room)
+            piece = text[start:end]
+            where = f"> lines {line:,}–{line + piece[:-1].count(chr(10)):,}"
+            parts = [self.clip(head, self.max_tokens // 3), where, "", fenced(piece)]
+            if end < len(text):
+                last = line + text.count("\n", start, len(text) - 1)
+                parts += ["", f"Cut at max_tokens; it goes on to line {last:,}. {self._go_on(end)}"]
+            answer = "\n".join(parts)
+            over = self.count(answer) - self.max_tokens
+            if over <= 0 or room <= 1:
+                return answer
+            room -= min(over, room // 2)
+
+    def _edge(self, text: str, start: int, room: int) -> int:
+        """Where to stop: after a line if one ends in the second half, else after a word."""
+        reach = self._counter.reach(text, start, len(text), room)
+        if reach >= len(text):
+            return len(text)
+        line = text.rfind("\n", start, reach) + 1
+        if line > (start + reach) // 2:
+            return line
+        return max(start + 1, sentences.word_edge(text, start, max(reach, start + 1)))

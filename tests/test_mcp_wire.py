@@ -1,0 +1,504 @@
+"""The MCP server as a process: handshakes, HTTP, long work, what is on stdout, and what its docs say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from quire.config import DEFAULT
+from quire.library import Library
+from quire.surfaces import cli
+from tests import models_server
+from tests.mcp_client import (
+    GUIDE,
+    QUIRE,
+    READING,
+    WRITING,
+    ask,
+    call,
+    environment,
+    http_server,
+    parameters,
+    said,
+    some_docs,
+    talk,
+)
+from tests.mcp_docs import PAGE, written
+from tests.words import WORDS
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    some_docs(tmp_path)
+    return tmp_path
+
+
+# ------------------------------------------------------------------------------------- handshakes
+
+
+@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+def test_both_handshakes_work_over_standard_input_and_output(place: Path, mode: str, version: str) -> None:
+    """Issue: both the 2026-07-28 protocol and the older initialize handshake work."""
+
+    async def work(client: Client) -> None:
+        assert client.protocol_version == version
+        assert client.server_info is not None
+        assert client.server_info.name == "quire"
+        assert [tool.name for tool in (await client.list_tools()).tools] == READING + WRITING
+        assert await ask(client, "add", sources=["."])
+        assert "docs:guide.md#install" in await ask(client, "search", query="package manager")
+
+    talk(parameters(place), work, mode)
+
+
+@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+def test_both_handshakes_work_over_http(place: Path, mode: str, version: str) -> None:
+    """Issue: `quire mcp --http`, 127.0.0.1 by default, no key needed there."""
+
+    async def work(client: Client) -> None:
+        assert client.protocol_version == version
+        assert "1 added" in await ask(client, "add", content=GUIDE, path="guide.md")
+        assert "content:guide.md#install" in await ask(client, "search", query="package manager")
+
+    with http_server(place) as url:
+        assert url.startswith("http://127.0.0.1:")
+        talk(url, work, mode)
+
+
+# -------------------------------------------------------------------------------- long adds, jobs
+
+
+@contextmanager
+def slow_model(place: Path, pause: float) -> Iterator[dict[str, str]]:
+    """Settings of a model that takes its time; and a folder that gives it something to do."""
+    for i in range(50):
+        parts = "".join(f"## Part {j}\n\nPenguin {i} eats fish {j}. {'word ' * 100}\n\n" for j in range(24))
+        (place / "docs" / f"p{i:02}.md").write_text(f"# P{i}\n\n{parts}")
+    with models_server.serving() as models:
+        models.pause = pause
+        yield {"QUIRE_EMBED_MODEL": "ollama/m", "QUIRE_EMBED_URL": models.url}
+
+
+def sound(place: Path) -> Library:
+    """The library, once it is checked to be whole."""
+    library = Library.open(place / "l.db", config=WORDS)
+    assert library.store.check() == []
+    return library
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("over_http", [False, True])
+def test_a_long_add_tells_how_far_it_is_and_can_be_cancelled(place: Path, mode: str, over_http: bool) -> None:
+    """Issue: long `add` reports progress and can be cancelled, and leaves a consistent library."""
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def work(client: Client) -> None:
+        embedding = anyio.Event()
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            heard.append((progress, total, message))
+            if message and message.startswith("embedding"):
+                embedding.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: client.call_tool("add", {"sources": ["."]}, progress_callback=hear))
+            await embedding.wait()
+            assert "p00.md" in await ask(client, "search", query="penguin 0", mode="keyword")  # meanwhile
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(10):
+            while (job := (await call(client, "status")).structured_content["jobs"][0])["state"] == "running":
+                await anyio.sleep(0.05)
+        assert job["state"] == "stopped"
+        data = (await call(client, "status")).structured_content
+        assert 0 < data["embedded"] < data["chunks"]
+
+    with slow_model(place, 0.1) as env:
+        root = str(place / "docs")
+        if over_http:
+            with http_server(place, "--root", root, **env) as url:
+                talk(url, work, mode)
+        else:
+            talk(parameters(place, "--root", root, **env), work, mode)
+    values = [progress for progress, _, _ in heard]
+    assert values == sorted(set(values))
+    assert all(total is not None and progress <= total for progress, total, _ in heard)
+    with sound(place) as library:
+        assert len(library.documents()) == 52
+
+
+def test_an_add_in_the_background_returns_at_once_with_a_job(place: Path) -> None:
+    """Issue: returns at once with a job when asked; status shows it."""
+
+    async def work(client: Client) -> None:
+        begun = time.monotonic()
+        shown = await ask(client, "add", sources=["."], background=True)
+        assert time.monotonic() - begun < 1
+        job = re.fullmatch(r"Job (\w+) has begun\. status shows how it is getting on\.", shown)
+        assert job
+        states = list[str]()
+        with anyio.fail_after(30):
+            while not states or states[-1] in ("waiting", "running"):
+                status = await call(client, "status")
+                (told,) = status.structured_content["jobs"]
+                assert told["job"] == job[1]
+                assert job[1] in said(status)
+                states.append(told["state"])
+                await anyio.sleep(0.05)
+        assert "running" in states
+        assert states[-1] == "done"
+        assert told["result"].startswith("52 added")
+
+    with slow_model(place, 0.02) as env:
+        talk(parameters(place, "--root", str(place / "docs"), **env), work)
+
+
+def test_many_files_are_added_by_workers(place: Path) -> None:
+    """A folder that is read by several processes: their start leaves the protocol alone."""
+    for i in range(80):
+        (place / "docs" / f"{i}.md").write_text(f"# Number {i}\n\nText.\n")
+
+    async def work(client: Client) -> None:
+        assert "82 added" in await ask(client, "add", sources=["."])
+
+    talk(parameters(place), work)
+
+
+# ------------------------------------------------------------------------------------------- HTTP
+
+
+def post(url: str, path: str = "", **headers: str) -> httpx2.Response:
+    """Ask as a browser or another program might, by the protocol that the headers name."""
+    request: dict[str, Any] = {"method": "tools/list", "params": {"_meta": META}}
+    if "MCP-Protocol-Version" not in headers:
+        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": ABOUT["clientInfo"]}
+        request = {"method": "initialize", "params": about}
+    accept = {"Accept": "application/json, text/event-stream"}
+    with httpx2.Client(timeout=10) as http:
+        return http.post(
+            f"{url}{path}", json={"jsonrpc": "2.0", "id": 1, **request}, headers=accept | headers
+        )
+
+
+ABOUT: dict[str, Any] = {
+    "protocolVersion": "2026-07-28",
+    "clientInfo": {"name": "t", "version": "1"},
+    "clientCapabilities": {},
+}
+META = {f"io.modelcontextprotocol/{name}": value for name, value in ABOUT.items()}
+MODERN = {"MCP-Protocol-Version": "2026-07-28", "MCP-Method": "tools/list"}
+both_protocols = pytest.mark.parametrize("headers", [{}, MODERN], ids=["initialize", "2026-07-28"])
+
+
+@both_protocols
+def test_another_host_or_origin_is_refused(place: Path, headers: dict[str, str]) -> None:
+    """Issue: Host and Origin checks always on: DNS rebinding reaches nothing."""
+    with http_server(place) as url:
+        port = url.split(":")[2].removesuffix("/mcp")
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "127.0.0.1:1"):
+            assert post(url, Host=host, **headers).status_code == 421, host
+        for origin in ("http://evil.example", "null", "http://localhost:1", f"https://127.0.0.1:{port}"):
+            assert post(url, Origin=origin, **headers).status_code == 403, origin
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}"):
+            assert post(url, Host=host, Origin=f"http://{host}", **headers).status_code == 200, host
+
+
+@both_protocols
+def test_a_wrong_or_missing_key_gets_401(place: Path, headers: dict[str, str]) -> None:
+    """Issue: bearer key; and the checks of Host and Origin stay on beyond loopback."""
+    with http_server(place, "--host", "0.0.0.0", QUIRE_MCP_KEY="right key") as url:
+        port = url.split(":")[2].removesuffix("/mcp")
+        url = f"http://127.0.0.1:{port}/mcp"
+        for given in ("", "Bearer", "Bearer wrong", "Basic right key", "right key", "Bearer right key2"):
+            refused = post(url, **({"Authorization": given} if given else {}), **headers)
+            assert refused.status_code == 401, given
+            assert refused.headers["WWW-Authenticate"] == "Bearer"
+        assert post(url.removesuffix("/mcp"), "/.well-known/x", **headers).status_code == 401
+        right = {"Authorization": "Bearer right key", **headers}
+        assert post(url, **right).status_code == 200
+        assert post(url, Host="evil.example", **right).status_code == 421
+        assert post(url, Origin="http://evil.example", **right).status_code == 403
+        assert post(url, Host=f"{socket.gethostname()}:{port}", **right).status_code == 200
+
+        async def work(client: Client) -> None:
+            assert "1 added" in await ask(client, "add", content=GUIDE, path="guide.md")
+
+        talk(url, work, "auto" if headers else "legacy", key="right key")
+
+
+# ------------------------------------------------------------------------------------ the command
+
+
+def run(place: Path, *args: str, **more: str) -> tuple[int, str]:
+    """How the command ends where it does not serve, and what it says."""
+    done = subprocess.run(
+        [QUIRE, "mcp", *args],
+        env=environment(place, **more),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr
+
+
+def with_site(place: Path, code: str) -> str:
+    """PYTHONPATH of a Python that begins with this code."""
+    (place / "sitecustomize.py").write_text(code)
+    return os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")])
+
+
+def test_what_others_can_reach_needs_a_key(place: Path) -> None:
+    """Issue: a key is required unless the host is loopback."""
+    code, complaint = run(place, "--http", "--host", "0.0.0.0", "--port", "0")
+    assert code == 2
+    assert "set QUIRE_MCP_KEY" in complaint
+
+
+def test_a_port_that_is_taken_is_named(place: Path) -> None:
+    """Errors say what, where, and what to do next."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, complaint = run(place, "--http", "--port", port)
+    assert code == 2
+    assert f"cannot listen on 127.0.0.1:{port}" in complaint
+
+
+def test_a_library_in_memory_cannot_be_served(place: Path) -> None:
+    """Two threads could not share it, and what is added would not be found."""
+    code, complaint = run(place, "-L", ":memory:")
+    assert code == 2
+    assert "a server needs one in a file" in complaint
+
+
+def test_without_the_extra_the_command_says_how_to_get_it(place: Path) -> None:
+    """`mcp` is imported only by that command; MissingExtra when absent."""
+    hidden = "import importlib.util as u\nfind = u.find_spec\n"
+    hidden += "u.find_spec = lambda name, *rest: None if name == 'mcp' else find(name, *rest)\n"
+    code, complaint = run(place, PYTHONPATH=with_site(place, hidden))
+    assert code == 2
+    assert "pip install 'quire[mcp]'" in complaint
+
+
+def test_no_other_command_imports_the_sdk() -> None:
+    """DESIGN: `quire --help` and searching stay quick."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import quire.surfaces.cli, quire.library"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not re.search(r"\| +(mcp|mcp_types|pydantic|starlette)\b", done.stderr)
+
+
+# ---------------------------------------------------------------------------------------- the wire
+
+
+class Wire:
+    """A server whose every line on stdout is looked at."""
+
+    def __init__(self, place: Path, **more: str) -> None:
+        self.process = subprocess.Popen(
+            [QUIRE, "mcp", "-L", place / "l.db", "--root", place / "docs"],
+            env=environment(place, **more),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.asked = 0
+
+    def ask(self, method: str, **params: Any) -> Any:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.asked += 1
+        message = {"jsonrpc": "2.0", "id": self.asked, "method": method, "params": {**params, "_meta": META}}
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+        while True:
+            got = json.loads(self.process.stdout.readline())
+            assert got["jsonrpc"] == "2.0"
+            if got.get("id") == self.asked:
+                return got["result"]
+
+    def close(self) -> str:
+        out, errors = self.process.communicate(timeout=20)
+        assert out == ""
+        assert self.process.returncode == 0
+        return errors
+
+
+def test_ctrl_c_ends_a_server_at_once(place: Path) -> None:
+    """A person who tries the command in a terminal gets out of it again."""
+    wire = Wire(place)
+    wire.ask("server/discover")
+    wire.process.send_signal(signal.SIGINT)
+    out, errors = wire.process.communicate(timeout=5)
+    assert (out, errors) == ("", "")
+    assert wire.process.returncode == -signal.SIGINT
+
+
+STRAY = """
+import os, sys
+def hook(event, args):
+    if event == "sqlite3.connect":
+        print("STRAY PRINT", flush=True)
+        os.write(1, b"STRAY WRITE\\n")
+sys.addaudithook(hook)
+"""
+
+
+def test_nothing_but_the_protocol_is_on_stdout(place: Path) -> None:
+    """Issue: nothing but protocol on stdout, whatever prints."""
+    wire = Wire(place, PYTHONPATH=with_site(place, STRAY))
+    wire.ask("server/discover")
+    wire.ask("tools/call", name="add", arguments={"sources": ["."]})
+    wire.ask("tools/call", name="search", arguments={"query": "penguins"})
+    errors = wire.close()
+    assert "STRAY PRINT" in errors
+    assert "STRAY WRITE" in errors
+
+
+def test_a_server_that_is_left_stops_its_jobs(place: Path) -> None:
+    """A client that goes away leaves no process behind that works on, and a consistent library."""
+    with slow_model(place, 2.0) as env:  # to embed everything would take twenty seconds
+        wire = Wire(place, **env)
+        wire.ask("tools/call", name="add", arguments={"sources": ["."], "background": True})
+        while not wire.ask("tools/call", name="status")["structuredContent"]["chunks"]:
+            time.sleep(0.05)
+        begun = time.monotonic()
+        wire.close()
+        assert time.monotonic() - begun < 12
+    with sound(place) as library:
+        assert len(library.documents()) == 52
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what a process has mapped")
+def test_no_model_is_loaded_until_a_query_needs_it(place: Path) -> None:
+    """Issue: no model is loaded until a query needs it; no library is opened before it is needed."""
+    with Library.open(place / "l.db", create=True, config=DEFAULT) as library:
+        library.add(place / "docs")
+    wire = Wire(place, QUIRE_EMBED_MODEL="minilm")
+
+    def mapped() -> str:
+        return Path(f"/proc/{wire.process.pid}/maps").read_text()
+
+    wire.ask("server/discover")
+    wire.ask("tools/list")
+    assert "l.db" not in mapped()
+    wire.ask("tools/call", name="read", arguments={"address": "guide.md"})
+    wire.ask("tools/call", name="search", arguments={"query": "penguins", "mode": "keyword"})
+    assert "l.db" in mapped()
+    assert "onnxruntime" not in mapped()
+    found = wire.ask("tools/call", name="search", arguments={"query": "a bird that is in the water"})
+    assert "docs:faq.md" in found["content"][0]["text"]
+    assert "onnxruntime" in mapped()
+    wire.close()
+
+
+# ---------------------------------------------------------------------------------------- the docs
+
+
+def blocks() -> list[dict[str, Any]]:
+    """Every block of settings for clients in docs/mcp.md."""
+    found = re.findall(r"^```json\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return [json.loads(block)["mcpServers"]["quire"] for block in found]
+
+
+def test_what_the_docs_tell_clients_to_start_is_a_server(place: Path) -> None:
+    """Issue: the JSON block for the usual clients; a test starts exactly that command."""
+    started = [block for block in blocks() if "command" in block]
+    assert len(started) == 2
+
+    async def work(client: Client) -> None:
+        assert [tool.name for tool in (await client.list_tools()).tools] == READING + WRITING
+        assert "1 added" in await ask(client, "add", content=GUIDE, path="guide.md")
+
+    path = os.pathsep.join([str(Path(QUIRE).parent), os.environ["PATH"]])
+    for block in started:
+        talk(StdioServerParameters(**block, env=environment(place, PATH=path), cwd=place), work)
+    assert (place / ".local" / "share" / "quire" / "library.db").exists()  # the user's own
+    assert (place / ".quire" / "library.db").exists()
+
+
+def test_the_docs_name_the_address_that_is_served() -> None:
+    """Issue: 127.0.0.1 by default; the block for HTTP is of that address."""
+    (block,) = (block for block in blocks() if "url" in block)
+    default = {option.name: option.default for option in cli.mcp.params}
+    assert block["url"] == f"http://{default['host']}:{default['port']}/mcp"
+
+
+def test_the_exchange_in_the_docs_is_a_real_one() -> None:
+    """Issue: a transcript of add, search, toc, read, context; write it with: python -m tests.mcp_docs"""
+    page = PAGE.read_text("utf-8")
+    assert written(page) == page
+    assert all(f"**{name}** `" in page for name in ("add", "search", "toc", "read", "context"))
+
+
+# ------------------------------------------------------------------------------ other people's tools
+
+
+INSPECTOR = shutil.which("mcp-inspector")
+CONFORMANCE = shutil.which("conformance")
+
+
+@pytest.mark.skipif(INSPECTOR is None, reason="npm install -g @modelcontextprotocol/inspector")
+def test_the_inspector_lists_and_calls(place: Path) -> None:
+    """Issue: with the npm MCP inspector's CLI where Node allows."""
+    server = {"command": QUIRE, "args": ["mcp", "-L", str(place / "l.db"), "--root", str(place / "docs")]}
+    config = place / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"quire": {**server, "env": environment(place)}}}))
+
+    def inspect(*args: str) -> Any:
+        done = subprocess.run(
+            [str(INSPECTOR), "--cli", "--config", config, "--server", "quire", "--method", *args],
+            env={**os.environ, "HOME": str(place), "MCP_INSPECTOR_SECRET_STORE": "memory"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return json.loads(done.stdout)
+
+    assert [tool["name"] for tool in inspect("tools/list")["tools"]] == READING + WRITING
+    added = inspect("tools/call", "--tool-name", "add", "--tool-arg", 'sources=["."]')
+    assert added["content"][0]["text"].startswith("2 added")
+    found = inspect("tools/call", "--tool-name", "search", "--tool-arg", "query=penguins", "limit=1")
+    assert "docs:faq.md" in found["content"][0]["text"]
+    assert inspect("tools/call", "--tool-name", "search", "--tool-arg", "query=a", "limt=1")["isError"]
+    assert len(inspect("resources/list")["resources"]) == 2
+    read = inspect("resources/read", "--uri", "quire://docs/guide.md#use")
+    assert read["contents"][0]["text"] == "## Use\n\nRun it.\n"
+
+
+@pytest.mark.skipif(CONFORMANCE is None, reason="npm install -g @modelcontextprotocol/conformance")
+def test_the_generic_scenarios_of_the_conformance_suite_pass(place: Path) -> None:
+    """Issue: the conformance suite's generic scenarios; the others want tools of their own."""
+    with http_server(place) as url:
+        for scenario in "server-initialize ping tools-list resources-list dns-rebinding-protection".split():
+            done = subprocess.run(
+                [str(CONFORMANCE), "server", "--url", url, "--scenario", scenario],
+                cwd=place,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert ", 0 failed" in done.stdout
