@@ -41,12 +41,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire import indexer
-from quire.config import DEFAULT
+from quire.config import DEFAULT, override
 from quire.document import Document
 from quire.library import Library
 from quire.stores.rows import MAX_CHUNKS, ChunkRow, Prepared, SectionRow, row_id
 from quire.stores.sqlite import SqliteStore
 
+WORDS = override(
+    DEFAULT, {"embed": {"model": "none"}}
+)  # what is timed is words; bench/embed.py times meaning
 SEED = 20
 SALT = 0.02  # the share of words that are others in a copy
 BATCH = 256  # documents in a transaction of the bare database
@@ -185,7 +188,7 @@ class Clock:
 def add_folder(corpus: Corpus, place: Path) -> float:
     """Seconds of Library.add."""
     clock = Clock()
-    with clock, Library.open(place / "library.db", create=True) as library:
+    with clock, Library.open(place / "library.db", create=True, config=WORDS) as library:
         report = library.add(corpus.folder, collection=COLLECTION)
     if report.chunks != corpus.chunks:
         raise SystemExit(f"not the same chunks: {report.chunks:,} indexed, {corpus.chunks:,} prepared")

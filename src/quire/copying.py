@@ -43,21 +43,29 @@ class Copied:
 def copy(source: Store, target: Store, name: str, progress: Progress | None = None) -> Copied:
     """Copy what a target does not have. Raises LibraryError if it then has not all of it."""
     started, progress = time.monotonic(), progress or Silent()
-    there = {row.id: _facts(row) for row in target.documents(Filters())}
-    rows = source.documents(Filters())
-    missing = [row for row in rows if there.get(row.id) != _facts(row)]
+    there, rows = _facts(target), source.documents(Filters())
+    facts = _facts(source)
+    missing = [row for row in rows if there.get(row.id) != facts[row.id]]
     progress.begin(f"copying {len(missing):,} documents", sum(row.size for row in missing), "bytes")
     for batch in _batches(missing):
         target.write([_prepared(source, row) for row in batch])
         progress.advance(sum(row.size for row in batch))
     vectors = _copy_vectors(source, target, rows, progress)
-    _compare(rows, target, name)
+    _compare(source, target, name)
     return Copied(len(missing), len(rows) - len(missing), vectors, time.monotonic() - started)
 
 
-def _facts(row: DocumentRow) -> tuple[object, ...]:
-    """What is the same in both libraries once a document has been copied."""
-    return row.checksum, row.made_by, row.title, row.promotion
+def _facts(store: Store) -> dict[str, tuple[object, ...]]:
+    """What is the same in both libraries once a document has been copied, by its id."""
+    rows = store.documents(Filters())
+    tags, said = store.tags(row.seq for row in rows), store.fetched(row.seq for row in rows)
+    return {
+        row.id: (
+            *(row.checksum, row.made_by, row.title, row.promotion, row.chunk_count),
+            *(tags.get(row.seq), said.get(row.seq)),
+        )
+        for row in rows
+    }
 
 
 def _batches(rows: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
@@ -144,13 +152,12 @@ def _copy_some(
     return len(found)
 
 
-def _compare(rows: list[DocumentRow], target: Store, name: str) -> None:
-    """Compare counts and the checksums of the bytes themselves."""
-    there = {row.id: row for row in target.documents(Filters())}
-    for row in rows:
-        found = there.get(row.id)
-        same = found and (_facts(found), found.chunk_count) == (_facts(row), row.chunk_count)
-        if not found or not same or hashlib.sha256(target.source(found.seq)).hexdigest() != row.checksum:
-            raise LibraryError(
-                name, f"{row.address} is not what was sent. Copy again: quire copy --to {name}"
-            )
+def _compare(source: Store, target: Store, name: str) -> None:
+    """Compare what is known of every document, and the checksums of the bytes themselves."""
+    facts, there = _facts(source), _facts(target)
+    rows = {row.id: row for row in target.documents(Filters())}
+    for row in source.documents(Filters()):
+        found = rows.get(row.id)
+        same = found and hashlib.sha256(target.source(found.seq)).hexdigest() == row.checksum
+        if not same or there[row.id] != facts[row.id]:
+            raise LibraryError(name, f"{row.address} is not what was sent. Copy it again: quire copy --to")

@@ -21,7 +21,15 @@ from quire.result import Hit, Node
 from quire.stores import postgres_words, postgres_writing
 from quire.stores.base import Counts, Filters
 from quire.stores.postgres_checks import CHECKS
-from quire.stores.postgres_database import CHUNK_ID, SPLIT_ID, Connection, Database, conditions, copy
+from quire.stores.postgres_database import (
+    CHUNK_ID,
+    CHUNKS_BY_ID,
+    Connection,
+    Database,
+    conditions,
+    copy,
+    split,
+)
 from quire.stores.postgres_vectors import VectorTable
 from quire.stores.postgres_words import Words
 from quire.stores.postgres_writing import Identity, identity_of, next_generation
@@ -273,11 +281,7 @@ class PostgresStore:
 
     def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         """Chunks by their ids."""
-        rows = self.db.rows(
-            f"SELECT {_CHUNK} FROM unnest(%s::bigint[]) AS id"
-            f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}",
-            (list(ids),),
-        )
+        rows = self.db.rows(f"SELECT {_CHUNK} FROM {CHUNKS_BY_ID}", split(ids))
         return {row[0]: ChunkRow(*row) for row in rows}
 
     def _chunk_rows(self, where: str, *args: Any) -> list[ChunkRow]:
@@ -420,9 +424,12 @@ class PostgresStore:
 
     def count_unembedded(self, model: Model) -> int:
         """How many chunks have no vector of a model."""
-        with self.reading():
-            chunks = self.db.value("SELECT coalesce(sum(chunk_count), 0) FROM quire.documents")
-            return int(chunks) - self._count_embedded(model)
+        return self._once(
+            f"unembedded {model.id}", lambda: self._count_chunks() - self._count_embedded(model)
+        )
+
+    def _count_chunks(self) -> int:
+        return int(self.db.value("SELECT coalesce(sum(chunk_count), 0) FROM quire.documents"))
 
     def _count_embedded(self, model: Model) -> int:
         statement = "SELECT coalesce(sum(chunks), 0) FROM quire.embedded WHERE model = %s"

@@ -36,10 +36,20 @@ MIN_VECTOR = (0, 7)
 PATIENCE_SECONDS = 30.0  # to try a transaction again
 _SHIFT = MAX_CHUNKS.bit_length() - 1
 CHUNK_ID = f"c.document << {_SHIFT} | c.index"  # the id of a chunk `c`
-SPLIT_ID = f"(id >> {_SHIFT}, (id & {MAX_CHUNKS - 1})::integer)"  # and back: document and index
+# Chunks by their ids, given as documents and indexes: policies let no operator at the ids near an index.
+CHUNKS_BY_ID = (
+    "unnest(%s::bigint[], %s::integer[]) AS k (document, index)"
+    " JOIN quire.chunks AS c USING (document, index)"
+)
 _LOCK = 0x51756972  # "Quir": whoever holds it may change the schema
 # What another try may mend: a conflict with another writer, or the server going away.
 _TRANSIENT = ("40001", "40P01", "08", "57P0", "23505")
+
+
+def split(ids: Iterable[int]) -> tuple[list[int], list[int]]:
+    """The documents and indexes of chunks."""
+    wanted = list(ids)
+    return [chunk >> _SHIFT for chunk in wanted], [chunk % MAX_CHUNKS for chunk in wanted]
 
 
 class TermVector(bytes):

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from quire.stores.base import Filters
 from quire.stores.postgres_database import (
     CHUNK_ID,
-    SPLIT_ID,
+    CHUNKS_BY_ID,
     Connection,
     Database,
     HalfVector,
     conditions,
     copy,
+    split,
 )
 from quire.stores.rows import Model, Unembedded
 
@@ -122,7 +123,9 @@ class VectorTable:
     ) -> list[tuple[int, int, int, float]]:
         """The chunks nearest to a vector: document, index, section and cosine."""
         where, args = conditions(filters)
-        among = f" AND v.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
+        # An array, and not IN: that would read all vectors.
+        within = f"SELECT d.seq FROM quire.documents AS d WHERE {where}"
+        among = f" AND v.document = ANY (ARRAY ({within}))" if where else ""
         distance = f"v.vector::halfvec({model.dimension}) <#> %s"
         near = (
             f"SELECT v.document, v.digest, {distance} AS distance FROM quire.vectors AS v"
@@ -143,10 +146,9 @@ class VectorTable:
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """How near chunks are to a vector; those without one are left out."""
         rows = self.db.rows(
-            f"SELECT id, -(v.vector::halfvec({model.dimension}) <#> %s) FROM unnest(%s::bigint[]) AS id"
-            f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}"
+            f"SELECT {CHUNK_ID}, -(v.vector::halfvec({model.dimension}) <#> %s) FROM {CHUNKS_BY_ID}"
             f" JOIN quire.vectors AS v USING (document, digest) WHERE v.model = {model.id}",
-            (_half(vector), list(chunks)),
+            (_half(vector), *split(chunks)),
         )
         return {row[0]: row[1] for row in rows}
 
@@ -155,10 +157,9 @@ class VectorTable:
         import numpy as np
 
         rows = self.db.rows(
-            "SELECT id, halfvec_send(v.vector) FROM unnest(%s::bigint[]) AS id"
-            f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}"
+            f"SELECT {CHUNK_ID}, halfvec_send(v.vector) FROM {CHUNKS_BY_ID}"
             f" JOIN quire.vectors AS v USING (document, digest) WHERE v.model = {model.id}",
-            (list(chunks),),
+            split(chunks),
         )
         return {chunk: np.frombuffer(sent, ">f2", offset=4).astype(np.float32) for chunk, sent in rows}
 
@@ -178,6 +179,7 @@ class VectorTable:
         settings = {"hnsw.ef_search": str(min(1000, max(200, 2 * limit)))}
         if self.db.vector_version >= _ITERATIVE:
             settings["hnsw.iterative_scan"] = "strict_order"
+            settings["hnsw.max_scan_tuples"] = str(max(20_000, 200 * limit))  # filters leave most of them out
         for name, value in settings.items():
             self.db.rows("SELECT set_config(%s, %s, true)", (name, value))
 
@@ -195,9 +197,8 @@ def _texts(db: Connection, chunks: Sequence[Unembedded]) -> dict[int, tuple[int,
     versions = {row[0]: row[1] for row in rows}
     ids = [chunk.chunk for chunk in chunks if versions.get(chunk.document) == chunk.version]
     rows = db.execute(
-        f"SELECT {CHUNK_ID}, c.document, c.digest, c.collection FROM unnest(%s::bigint[]) AS id"
-        f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}",
-        (ids,),
+        f"SELECT {CHUNK_ID}, c.document, c.digest, c.collection FROM {CHUNKS_BY_ID}",
+        split(ids),
     )
     return {row[0]: (row[1], bytes(row[2]), row[3]) for row in rows}
 

@@ -24,7 +24,15 @@ from quire.query import Query
 from quire.stores import matching
 from quire.stores.base import Filters
 from quire.stores.matching import PAIRS, WEIGHTS, Match, Phrase
-from quire.stores.postgres_database import SPLIT_ID, Connection, Database, TermVector, conditions
+from quire.stores.postgres_database import (
+    CHUNK_ID,
+    CHUNKS_BY_ID,
+    Connection,
+    Database,
+    TermVector,
+    conditions,
+    split,
+)
 
 TYPES = ("int8", "int4", "text", "int4", "tsvector")
 CANDIDATES = 20_000  # chunks to weigh; in a larger library, words that would bring more only rank
@@ -184,10 +192,9 @@ class Words:
         if not wanted:
             return set(ids)
         rows = self.db.rows(
-            "SELECT id FROM unnest(%s::bigint[]) AS id"
-            f" JOIN quire.chunks AS c ON (c.document, c.index) = {SPLIT_ID}"
+            f"SELECT {CHUNK_ID} FROM {CHUNKS_BY_ID}"
             " JOIN quire.words AS w USING (document, index) WHERE w.terms @@ %s::tsquery",
-            [ids, " & ".join(wanted)],
+            [*split(ids), " & ".join(wanted)],
         )
         return {row[0] for row in rows}
 
