@@ -1,11 +1,15 @@
-"""How good the answers are: keyword search on documents and questions that other people wrote.
+"""How good the answers are, by words, by meaning and by both, on what other people wrote and asked.
 
-    python bench/quality.py [--data FOLDER] [--set NAME ...] [--limit-queries N]
+    python bench/quality.py [--data FOLDER] [--set NAME ...] [--mode MODE ...] [--limit-queries N]
     python bench/quality.py --set emanual --setting search.document_evidence=0.1
+    python bench/quality.py --cache FOLDER --library 'postgresql://localhost/{set}'
 
 In come folders of documents with questions and the places that answer them; out comes one Markdown
-table. Each set is indexed into a library file of its own, which is thrown away afterwards. Always:
-the same sets, settings and number of queries give the same figures, times apart.
+table. Each set is indexed and embedded once, into a library of its own, and asked in each mode. The
+libraries are thrown away afterwards, or kept in the folder that --cache names: then only what has
+changed is indexed again. Those that --library names stay, and need --cache to be used again: some sets
+are written out as files, which must be where they were. Always: the same sets, settings and number of
+queries give the same figures, times apart.
 
 section nDCG@10  a result counts if it overlaps the section that answers. docs_links: 30 results are
                  asked for, those that overlap the section that the question was taken from are
@@ -13,15 +17,17 @@ section nDCG@10  a result counts if it overlaps the section that answers. docs_l
 page nDCG@10     the same results as documents, each where it first appears
 document nDCG@10 each entry of the corpus is a text file: its title, a blank line, its text
 found@10         the share of the answering spans that the first ten results overlap
-found@10, chunks the same of ten chunks as the store ranks them, before documents are weighed and
-                 sections merged: what other people's figures for chunks compare with
+found@10, chunks the same of ten chunks as they are ranked before documents are weighed and sections
+                 merged: what other people's figures for chunks compare with
 recall, precision, IoU
                  of five such chunks: the share of the answer they cover, the share of them that is
                  the answer, and what both share of what either holds; a character counts once
 
 The interval holds 95 % of 1,000 means over queries drawn again with replacement. ms is the mean time
-of a query, snippets included. Characters is the mean length of the answers to a query, the first ten
-at most: a long result overlaps more than a short one, so a better figure can be a longer answer.
+of a query, its embedding and snippets included. Characters is the mean length of the answers to a
+query, the first ten at most: a long result overlaps more than a short one, so a better figure can be a
+longer answer. These three are of hybrid search, or of the last mode that was asked for. The last line
+compares the modes by the first metric of each set: 1 point is 0.01.
 """
 
 from __future__ import annotations
@@ -35,12 +41,14 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire import query
+from quire import query, searcher
 from quire.config import DEFAULT, Config, override
 from quire.errors import SettingError
 from quire.library import Library
@@ -51,6 +59,7 @@ TOP = 10
 ASKED = 30  # results, where some will be dropped
 RESAMPLES = 1000
 SEED = 20
+MODES = ("keyword", "semantic", "hybrid")  # the columns, in this order
 
 Figures = dict[str, float]  # a value for each metric, of one query
 
@@ -85,7 +94,7 @@ class Reference(NamedTuple):
 class Measure(NamedTuple):
     """What is timed, and what is then made of it."""
 
-    retrieve: Callable[[Library, Question], list[Span]]
+    retrieve: Callable[[Library, Question, str], list[Span]]
     judge: Callable[[list[Span], Question], Figures]
 
 
@@ -128,7 +137,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def write_corpus(folder: Path, target: Path) -> Path:
     """The documents of a corpus as files."""
-    target.mkdir()
+    target.mkdir(exist_ok=True)
     for line in _lines(folder / "corpus.jsonl"):
         text = f"{line['title']}\n\n{line['text']}\n"
         (target / f"{line['_id']}.txt").write_text(text, encoding="utf-8", newline="")
@@ -138,26 +147,30 @@ def write_corpus(folder: Path, target: Path) -> Path:
 # --------------------------------------------------------------------------------------- retrieving
 
 
-def first_results(library: Library, question: Question) -> list[Span]:
-    return _results(library, question, TOP)
+def first_results(library: Library, question: Question, mode: str) -> list[Span]:
+    return _results(library, question, mode, TOP)
 
 
-def results_elsewhere(library: Library, question: Question) -> list[Span]:
+def results_elsewhere(library: Library, question: Question, mode: str) -> list[Span]:
     """Results that do not show where the question was taken from."""
-    return [span for span in _results(library, question, ASKED) if not _hits(span, question.exclude)]
+    found = _results(library, question, mode, ASKED)
+    return [span for span in found if not _hits(span, question.exclude)]
 
 
-def _results(library: Library, question: Question, limit: int) -> list[Span]:
-    return [_span(result) for result in library.search(question.text, limit=limit).results]
+def _results(library: Library, question: Question, mode: str, limit: int) -> list[Span]:
+    return [_span(result) for result in library.search(question.text, limit=limit, mode=mode).results]
 
 
 def _span(result: Result) -> Span:
     return Span(f"{result.collection}/{result.path}", result.start, result.end)
 
 
-def first_chunks(library: Library, question: Question, limit: int = TOP) -> list[Span]:
-    asked, filters = query.parse(question.text), Filters(kinds=("document", "external"))
-    hits = library.store.search_words(asked, filters, limit)
+def first_chunks(library: Library, question: Question, mode: str, limit: int = TOP) -> list[Span]:
+    """Chunks in the order in which the searcher has them before it weighs documents and merges."""
+    settings = replace(library.config.search, mode=mode)
+    asked, meaning = query.parse(question.text), library._meaning(mode)
+    hits, _ = searcher.ranked(library.store, asked, Filters(), settings, meaning, [])
+    hits = hits[:limit]
     rows = library.store.documents_by_row({hit.document for hit in hits})
     chunks = library.store.chunks([hit.chunk for hit in hits])
     names = {seq: f"{row.collection}/{row.path}" for seq, row in rows.items()}
@@ -233,8 +246,8 @@ def _dcg(gains: Sequence[int]) -> float:
 # --------------------------------------------------------------------------------------------- sets
 
 _README = "the sets' README"
-_TEST_HALF = f"BM25, for the test queries, and these are the train queries; {_README}"
-_MINILM = f"MiniLM, Recursive 250/0, five corpora; {_README}"
+_TEST_HALF = f"bge-base / BM25 / MiniLM, for the test queries, and these are the train queries; {_README}"
+_CLUSTER = f"Cluster 200, text-embedding-3-large / MiniLM, five corpora; {_README}"
 
 
 def _links(section: str, page: str) -> Set:
@@ -265,22 +278,26 @@ SETS = {
         (Measure(partial(first_chunks, limit=5), judge_characters),),
         {
             "recall": Reference(
-                "0.929 / 0.856", f"FTS5, 1,200 characters / BM25, 200 tokens, five corpora; {_README}"
+                "0.929 / 0.919 / 0.856",
+                "FTS5, 1,200 characters / GPT-4o chunks, text-embedding-3-large, five corpora"
+                f" / BM25, 200 tokens, five corpora; {_README}",
             ),
-            "precision": Reference("0.054", _MINILM),
-            "IoU": Reference("0.054", _MINILM),
+            "precision": Reference("0.080 / 0.072", _CLUSTER),
+            "IoU": Reference("0.080 / 0.072", _CLUSTER),
         },
     ),
     "codebase_chunks": Set(
         "docs",
         read_spans,
-        (Measure(first_results, judge_found), Measure(first_chunks, judge_found_chunks)),
+        (Measure(first_chunks, judge_found_chunks), Measure(first_results, judge_found)),
         {
+            "found@10, chunks": Reference(
+                "0.928 / 0.872 / 0.752", f"embeddings with contextual text / embeddings / FTS5, {_README}"
+            ),
             "found@10": Reference("–", "none given for results, which are longer than chunks"),
-            "found@10, chunks": Reference("0.752", f"FTS5, {_README}"),
         },
     ),
-    "scifact": _beir("0.679", _TEST_HALF),
+    "scifact": _beir("0.744 / 0.679 / 0.645", _TEST_HALF),
     "cranfield": _beir("0.515", f"FTS5, {_README}"),
     "multilingual/en": _beir("–", "none given"),
     "multilingual/zh": _beir("0.884", f"FTS5 trigram, {_README}"),
@@ -290,49 +307,83 @@ SETS = {
 # ---------------------------------------------------------------------------------------- measuring
 
 
+class Asked(NamedTuple):
+    """What came of asking every question of a set in one mode."""
+
+    figures: list[Figures]
+    milliseconds: float
+    characters: float
+
+
 class Row(NamedTuple):
-    """One line of the table."""
+    """One line of the table; from the interval on, of the last mode."""
 
     set: str
     metric: str
-    mean: float
+    means: dict[str, float]  # of each mode
     low: float
     high: float
     reference: Reference
     milliseconds: float
     characters: float
 
+    @property
+    def gain(self) -> float:
+        """How much better hybrid search is than the better of its halves."""
+        return self.means["hybrid"] - max(self.means["keyword"], self.means["semantic"])
 
-def index(name: str, data: Path, temporary: Path, config: Config) -> Library:
-    """A new library with the documents of a set; raises OSError where one of them was left out."""
-    folder = data / name
-    inside = SETS[name].documents
-    documents = folder / inside if inside else write_corpus(folder, temporary / "corpus")
-    library = Library.open(temporary / "library.db", create=True, config=config)
-    report = library.add(documents, collection=documents.name)
+
+@contextmanager
+def place(cache: Path | None) -> Iterator[Path]:
+    """The folder that keeps libraries, or one that will be gone."""
+    if cache:
+        cache.mkdir(parents=True, exist_ok=True)
+        yield cache
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            yield Path(temporary)
+
+
+def index(name: str, data: Path, folder: Path, config: Config, url: str | None = None) -> Library:
+    """A library with the documents of a set; raises OSError where one of them was left out."""
+    flat, inside = name.replace("/", "_"), SETS[name].documents
+    documents = data / name / inside if inside else write_corpus(data / name, folder / flat)
+    where = (url or f"{folder}/{{set}}.db").replace("{set}", flat)
+    library = Library.open(where, create=True, config=config)
+    report = library.add(documents, collection=documents.name, prune=True)
     if left_out := [*report.skipped, *report.failed]:
         library.close()
         raise OSError(f"{name}: {len(left_out)} documents were not indexed, the first: {left_out[0]}")
     return library
 
 
-def measure(name: str, library: Library, questions: Sequence[Question]) -> list[Row]:
-    """Ask every question of a set; a row for each metric."""
-    return [row for way in SETS[name].measures for row in _rows(name, way, library, questions)]
+def measure(
+    name: str, library: Library, questions: Sequence[Question], modes: Sequence[str] = MODES
+) -> list[Row]:
+    """Ask every question of a set in each mode; a row for each metric."""
+    rows = []
+    for way in SETS[name].measures:
+        asked = {mode: ask(way, library, questions, mode) for mode in modes}
+        rows += [_row(name, metric, asked) for metric in asked[modes[-1]].figures[0]]
+    return rows
 
 
-def _rows(name: str, way: Measure, library: Library, questions: Sequence[Question]) -> list[Row]:
+def ask(way: Measure, library: Library, questions: Sequence[Question], mode: str) -> Asked:
+    """Ask every question in one mode, after one that does not count: it may load the model."""
+    way.retrieve(library, questions[0], mode)
     started = time.perf_counter()
-    found = [way.retrieve(library, question) for question in questions]
+    found = [way.retrieve(library, question, mode) for question in questions]
     each = 1000 * (time.perf_counter() - started) / len(questions)
     size = sum(span.end - span.start for spans in found for span in spans[:TOP]) / len(questions)
-    figures = list(map(way.judge, found, questions))
-    rows = []
-    for metric in figures[0]:
-        values = [figure[metric] for figure in figures]
-        reference = SETS[name].references[metric]
-        rows.append(Row(name, metric, statistics.fmean(values), *interval(values), reference, each, size))
-    return rows
+    return Asked(list(map(way.judge, found, questions)), each, size)
+
+
+def _row(name: str, metric: str, asked: dict[str, Asked]) -> Row:
+    values = {mode: [figures[metric] for figures in one.figures] for mode, one in asked.items()}
+    means = {mode: statistics.fmean(some) for mode, some in values.items()}
+    last, reference = list(asked)[-1], SETS[name].references[metric]
+    cost = asked[last].milliseconds, asked[last].characters
+    return Row(name, metric, means, *interval(values[last]), reference, *cost)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -350,22 +401,28 @@ def some(questions: list[Question], limit: int | None) -> list[Question]:
     return [questions[at] for at in kept]
 
 
-def run(name: str, data: Path, config: Config, limit: int | None) -> list[Row]:
-    """Index a set, ask its questions, and throw the library away."""
-    questions = some(SETS[name].questions(data / name), limit)
-    with tempfile.TemporaryDirectory() as temporary, index(name, data, Path(temporary), config) as library:
-        return measure(name, library, questions)
-
-
-def show(rows: Iterable[Row]) -> None:
-    columns = "set|metric|Quire|95 % interval|reference|whose|ms|characters".split("|")
+def show(rows: Sequence[Row]) -> None:
+    modes = list(rows[0].means)
+    columns = ["set", "metric", *modes, "95 % interval", "reference", "whose", "ms", "characters"]
     print("| " + " | ".join(columns) + " |")
     print("|---" * len(columns) + "|")
     for row in rows:
+        means = " | ".join(f"{mean:.3f}" for mean in row.means.values())
         between = f"{row.low:.3f}–{row.high:.3f}"
         whose = f"{row.reference.figure} | {row.reference.source}"
         cost = f"{row.milliseconds:.1f} | {row.characters:,.0f}"
-        print(f"| {row.set} | {row.metric} | {row.mean:.3f} | {between} | {whose} | {cost} |")
+        print(f"| {row.set} | {row.metric} | {means} | {between} | {whose} | {cost} |")
+
+
+def show_gain(rows: Sequence[Row]) -> None:
+    """Compare the modes by the first metric of each set."""
+    main = list({row.set: row for row in reversed(rows)}.values())
+    means = (f"{mode} {statistics.fmean(row.means[mode] for row in main):.3f}" for mode in MODES)
+    least, mean = min(main, key=lambda row: row.gain), statistics.fmean(row.gain for row in main)
+    print(
+        f"\nMeans of {len(main)} sets: {', '.join(means)}. Hybrid less the better of the two, in points: "
+        f"{100 * least.gain:+.1f} at the least ({least.set}), {100 * mean:+.1f} on the mean."
+    )
 
 
 def changed(config: Config, setting: str) -> Config:
@@ -380,27 +437,56 @@ def changed(config: Config, setting: str) -> Config:
 
 
 def main() -> None:
+    args, config = _arguments()
+    rows: list[Row] = []
+    with place(args.cache) as folder:
+        for name in args.sets:
+            print(f"{name} …", file=sys.stderr)
+            questions = some(SETS[name].questions(args.data / name), args.limit_queries)
+            with index(name, args.data, folder, config, args.library) as library:
+                rows += measure(name, library, questions, args.modes)
+    show(rows)
+    if len(args.modes) == len(MODES):
+        show_gain(rows)
+
+
+def _arguments() -> tuple[argparse.Namespace, Config]:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--set", nargs="+", choices=SETS, default=list(SETS), metavar="NAME", dest="sets")
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=MODES, metavar="MODE", dest="modes")
+    parser.add_argument("--limit-queries", type=int, metavar="N", help="ask only so many of each set")
+    parser.add_argument("--library", metavar="URL", help="of the libraries, {set} being the set's name")
+    args, config = parsed(parser)
+    if args.limit_queries is not None and args.limit_queries < 1:
+        parser.error("--limit-queries must be at least 1")
+    if args.library and "{set}" not in args.library and len(args.sets) > 1:
+        parser.error("--library needs {set}, or all sets would share one library")
+    args.modes = [mode for mode in MODES if mode in args.modes]
+    if args.modes == ["keyword"]:
+        config = override(config, {"embed": {"model": "none"}})
+    return args, config
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """A parser of what the benchmarks of finding have in common."""
     layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
+    parser = argparse.ArgumentParser(description=description, formatter_class=layout)
     beside = Path(__file__).parents[2] / "shared" / "eval"
     parser.add_argument("--data", type=Path, default=beside, help="the folder with the sets")
-    parser.add_argument("--set", nargs="+", choices=SETS, default=list(SETS), metavar="NAME", dest="sets")
-    parser.add_argument("--limit-queries", type=int, metavar="N", help="ask only so many of each set")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep the libraries here")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="repeatable")
+    return parser
+
+
+def parsed(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, Config]:
+    """The arguments, and the settings that they make."""
     args = parser.parse_args()
     if not args.data.is_dir():
         parser.error(f"no sets in {args.data}; name their folder with --data")
-    if args.limit_queries is not None and args.limit_queries < 1:
-        parser.error("--limit-queries must be at least 1")
     try:
-        config = reduce(changed, args.setting, DEFAULT)
+        return args, reduce(changed, args.setting, DEFAULT)
     except SettingError as problem:
         parser.error(str(problem))
-    rows: list[Row] = []
-    for name in args.sets:
-        print(f"{name} …", file=sys.stderr)
-        rows += run(name, args.data, config, args.limit_queries)
-    show(rows)
 
 
 if __name__ == "__main__":
