@@ -432,7 +432,8 @@ def test_what_the_docs_tell_clients_to_start_is_a_server(place: Path) -> None:
 
     async def work(client: Client) -> None:
         assert [tool.name for tool in (await client.list_tools()).tools] == READING + WRITING
-        assert "1 added" in await ask(client, "add", content=GUIDE, path="guide.md")
+        added = await ask(client, "add", content=GUIDE, path="guide.md")
+        assert "1 added" in added or "1 unchanged" in added  # two blocks start it on the same library
 
     path = os.pathsep.join([str(Path(QUIRE).parent), os.environ["PATH"]])
     for block in started:
