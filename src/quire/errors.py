@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 class QuireError(Exception):
     """The root of the tree: catch it to catch all of them."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Let errors pass from process to process, whatever they are made of."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[QuireError], args: tuple[object, ...], state: dict[str, object]) -> QuireError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
 
 class SettingError(QuireError):
     """A setting is unknown or out of range."""

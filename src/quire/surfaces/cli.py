@@ -48,7 +48,18 @@ def main() -> None:
         sys.exit(render.exit_code(error))
 
 
+class _Commands(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; Ctrl-C ends it as it ends other programs, where it says no more itself."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _complain("Stopped.")
+            sys.exit(130)
+
+
 @click.group(
+    cls=_Commands,
     epilog="Each command explains itself: quire chunk --help",
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,0 +1,172 @@
+"""Work given to other processes, each at the end of a pipe of its own.
+
+Always: workers share nothing, so one that dies takes only its own work with it; an interrupt from
+the terminal does not reach them; they end with whoever started them, however that ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from itertools import islice
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from quire.errors import QuireError
+
+log = logging.getLogger("quire")
+COUNT = 2
+_TOGETHER = 16  # items in one message: a message costs 0.1 ms
+_AHEAD = 32  # messages under way or done but not yet asked for: bounds memory
+_START = "import sys; sys.path[:] = sys.argv[1:]; from quire.workers import serve; serve()"
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class WorkerDied(QuireError):
+    """A worker's process ended before it had answered."""
+
+    def __init__(self) -> None:
+        super().__init__("the process that was reading it ended, perhaps for want of memory")
+
+
+class Workers:
+    """Processes that run functions of modules; calls may come from any thread."""
+
+    def __init__(self, count: int = COUNT) -> None:
+        self._closing = False
+        self._all = [_Worker() for _ in range(count)]
+        self._free = SimpleQueue[_Worker]()
+        for worker in self._all:
+            self._free.put(worker)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing = True
+        for worker in self._all:
+            worker.end()
+
+    def call(self, function: Callable[..., R], *arguments: object) -> R:
+        """What a function returns or raises, in the next free process. Raises WorkerDied."""
+        worker = self._free.get()
+        try:
+            good, answer = worker.ask(function, arguments)
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):  # ValueError: closed meanwhile
+            worker.end()
+            if not self._closing:
+                self._all.remove(worker)
+                worker = _Worker()
+                self._all.append(worker)
+            raise WorkerDied from None
+        finally:
+            self._free.put(worker)
+        if good:
+            return answer  # type: ignore[no-any-return]
+        raise answer
+
+
+def spread(function: Callable[[T], R], items: Iterable[T], lost: Callable[[T, WorkerDied], R]) -> Iterator[R]:
+    """What a function makes of each item, in order; `lost` answers for one that ends its process."""
+    workers = _started(function)
+    if workers is None:
+        yield from map(function, items)
+        return
+    waiting = deque[Future[list[R]]]()
+    rest = iter(items)
+    threads = ThreadPoolExecutor(COUNT)
+    try:
+        with workers:
+            while some := list(islice(rest, _TOGETHER)):
+                waiting.append(threads.submit(_several, workers, function, some, lost))
+                if len(waiting) == _AHEAD:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def _started(function: Callable[[T], R]) -> Workers | None:
+    """Workers that have shown that they work; None where none can be had, or none would help."""
+    if (os.cpu_count() or 1) < 2:
+        return None
+    with ExitStack() as stack:
+        try:
+            workers = stack.enter_context(Workers())
+            workers.call(_each, function, [])
+        except (OSError, WorkerDied) as problem:
+            log.warning("no worker process starts (%s): this process reads alone", problem)
+            return None
+        stack.pop_all()
+        return workers
+
+
+def _several(
+    workers: Workers, function: Callable[[T], R], items: list[T], lost: Callable[[T, WorkerDied], R]
+) -> list[R]:
+    try:
+        return workers.call(_each, function, items)
+    except WorkerDied as error:
+        if len(items) == 1:
+            return [lost(items[0], error)]
+        return [answer for item in items for answer in _several(workers, function, [item], lost)]
+
+
+def _each(function: Callable[[T], R], items: list[T]) -> list[R]:
+    return [function(item) for item in items]
+
+
+class _Worker:
+    """A process that answers what it is asked, in turn."""
+
+    def __init__(self) -> None:
+        # -P: nothing is imported from the folder that Quire happens to be started in.
+        command = [sys.executable, "-P", "-c", _START, *sys.path]
+        self._process = subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+        )
+
+    def ask(self, function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[bool, Any]:
+        """Whether a call returned, and what it returned or raised."""
+        assert self._process.stdin  # noqa: S101
+        assert self._process.stdout  # noqa: S101
+        self._process.stdin.write(pickle.dumps((function, arguments)))
+        self._process.stdin.flush()
+        return pickle.load(self._process.stdout)  # type: ignore[no-any-return]  # noqa: S301
+
+    def end(self) -> None:
+        """End the process, whatever it is doing: it holds nothing that could be left half done."""
+        with suppress(OSError), self._process as process:  # what was not sent has nowhere to go
+            process.kill()
+
+
+def serve() -> None:
+    """Answer calls from standard input until it ends: the life of a worker."""
+    calls, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # a stray print must not end up among the answers
+    while True:
+        try:
+            function, arguments = pickle.load(calls)  # noqa: S301
+        except EOFError:
+            return
+        answer: tuple[bool, object]
+        try:
+            answer = True, function(*arguments)
+        except Exception as error:
+            error.add_note(traceback.format_exc())
+            answer = False, error
+        answers.write(pickle.dumps(answer))
+        answers.flush()
