@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -395,9 +396,12 @@ def test_matching_siblings_are_returned_as_their_parent(library: Library) -> Non
         path="a.md",
         collection="c",
     )
-    (result,) = library.search("zebra").results
+    library.add(content="".join(f"# {n}\n\ncow\n\n" for n in range(9)), path="b.md", collection="c")
+    (result,) = library.search("zebra", explain=True).results
     assert result.address == "c:a.md#p"
     assert result.merged_from == ("c:a.md#a", "c:a.md#b")
+    best = max(hit["score"] for hit in cast("list[dict[str, float]]", result.explain["hits"]))
+    assert best < result.score <= 1.1 * best  # siblings tell more than one, not twice as much
     assert library.read(result.address).text.endswith("lion\n\n")
 
 

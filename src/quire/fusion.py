@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from quire.result import Hit
 
@@ -31,7 +30,7 @@ def fuse(words: Sequence[Hit], near: Sequence[Hit], cosines: Mapping[int, float]
         cosine = by_meaning[chunk].score if chunk in by_meaning else cosines.get(chunk, 0.0)
         match = _match(chunk in by_words, chunk in by_meaning)
         score = share + weight * max(cosine, 0.0)
-        fused.append(replace(hit, score=score, match=match, words=share, meaning=cosine))
+        fused.append(Hit(chunk, hit.document, hit.section, score, match, share, cosine))
     return sorted(fused, key=lambda hit: (-hit.score, hit.chunk))
 
 
@@ -49,7 +48,7 @@ def with_neighbours(hits: Sequence[Hit], share: float) -> list[Hit]:
     for hit in hits:
         around = ((found.get(hit.chunk + step), part) for step, part in _NEXT)
         more = sum(part * it.score for it, part in around if it and it.section == hit.section)
-        raised.append(replace(hit, score=hit.score + share * more))
+        raised.append(hit.scoring(hit.score + share * more) if more else hit)
     return sorted(raised, key=lambda hit: (-hit.score, hit.chunk))
 
 
@@ -65,5 +64,5 @@ def with_document_evidence(hits: Sequence[Hit], share: float) -> list[Hit]:
         document: sum(score / rank for rank, score in enumerate(best[:4], 1))
         for document, best in scores.items()
     }
-    raised = [replace(hit, score=hit.score + share * evidence[hit.document]) for hit in hits]
+    raised = [hit.scoring(hit.score + share * evidence[hit.document]) for hit in hits]
     return sorted(raised, key=lambda hit: (-hit.score, hit.chunk))

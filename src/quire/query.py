@@ -5,7 +5,8 @@
 Any string is a query, in linear time; one with nothing to look for is a SettingError. Always: a term's
 text is stripped, says something (it is not all punctuation) and has at most MAX_CHARS characters; a term
 is not both a phrase and a prefix; white space around a query changes nothing. Texts are as typed:
-cutting them into index terms, folding case and stemming come later.
+cutting them into index terms, folding case and stemming come later. A text with more words than one
+searches with is prose: its quotes and minus signs are punctuation.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _ITEM = re.compile(
     """,
     re.VERBOSE,
 )
+# A pasted sentence has quotes and dashes too: `runs mysql -h localhost -e "SELECT 1" to make sure that …`.
+_MARKS = re.compile(r'["“”]|(?<!\S)-(?![-\s])')
+_MOST_WORDS = 10  # beside which quotes and a minus are still signs
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 _ALPHANUMERIC = re.compile(r"[^\W_]")
 _SIGNS = {"Sm", "Sc", "So", "Cn", "Co"}  # emoji among them; Cn is an emoji newer than this Python
@@ -75,6 +79,7 @@ _OR, _AND = Term("OR"), Term("AND")
 _ONLY_NEGATED = "has only words to leave out: add one to look for"
 _EMPTY = 'is empty: type some words, or a "phrase"'
 _LONG = f"Terms are cut to {MAX_CHARS} characters."
+_PROSE = "This is read as prose: its quotes and minus signs demand and leave out nothing."
 _ODD_OR = "OR is ignored beside a -word or a path: filter."
 
 
@@ -82,7 +87,10 @@ def parse(text: str, max_terms: int = 64) -> Query:
     """The query that a text asks; raises SettingError when it leaves nothing to look for."""
     text = _UNSTORABLE.sub("", text).strip()
     # Operators stand between terms, so twice the terms is as far as one has to look.
-    found = _join(list(islice(_items(text), 2 * max_terms + 1)))
+    most = 2 * max_terms + 1
+    items = list(islice(_items(text), most))
+    plain = _MARKS.sub(" ", text) if _is_prose(items) else text
+    found = _join(items if plain == text else list(islice(_items(plain), most)))
     used = [(_cut(term), either) for term, either in found[:max_terms]]
     terms = [term for term, _ in used]
     groups, negated = _groups(used), tuple(term for term in terms if term.negated)
@@ -92,9 +100,15 @@ def parse(text: str, max_terms: int = 64) -> Query:
         f"Only the first {max_terms} terms are used.": len(found) > max_terms,
         _LONG: any(len(term.text) > MAX_CHARS for term, _ in found[:max_terms]),
         _ODD_OR: _has_odd_or(used),
+        _PROSE: plain != text,
     }
     filters = tuple(term for term in terms if _is_filter(term))
     return Query(text, groups, negated, filters, tuple(note for note, applies in notes.items() if applies))
+
+
+def _is_prose(items: list[Term]) -> bool:
+    """Whether there are more plain words than one searches with."""
+    return sum(item == Term(item.text) and not _is_operator(item) for item in items) > _MOST_WORDS
 
 
 def _items(text: str) -> Iterator[Term]:
@@ -108,12 +122,9 @@ def _items(text: str) -> Iterator[Term]:
 
 
 def _word(word: str, field: str) -> Term:
-    """A word, a prefix, or for `a:b` the phrase of its parts. A path keeps its colons."""
+    """A word or a prefix; for `a:b` its parts, of which none must be there. A path keeps its colons."""
     if ":" in word and field != "path":
-        parts = [part for part in word.split(":") if _says_something(part)]
-        if len(parts) > 1:
-            return Term(" ".join(parts), phrase=True)
-        word = "".join(parts)
+        word = " ".join(part for part in word.split(":") if _says_something(part))
     bare = word.rstrip("*")
     return Term(bare, prefix=bare != word)
 

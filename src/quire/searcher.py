@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
-_MANY = 1000  # chunks by meaning, of which some will be left out
+_SHARP = 8  # scores are raised to it before siblings are added up: two that match well hardly beat the best
+_MANY = 500  # chunks by meaning, of which some will be left out
 _PROMOTED = {"important": 1.5}
 
 
@@ -83,18 +84,22 @@ def ranked(
     notes: list[str],
 ) -> tuple[list[Hit], str]:
     """Chunks by words, by meaning, or by both, best first; and which of these it was."""
-    limit = max(settings.candidates, 3 * settings.limit)
     vector = _vector(asked, settings, meaning, notes) if meaning else None
-    words = store.search_words(asked, filters, limit) if settings.mode != "semantic" or not meaning else []
+    by_words = settings.mode != "semantic" or asked.demanded or vector is None
+    words = store.search_words(asked, filters, _candidates(settings)) if by_words else []
     if meaning is None or vector is None:
         return fusion.with_neighbours(words, settings.neighbours), "keyword"
     if missing := store.count_unembedded(meaning.model):
         notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
-    hits = _near(store, asked, filters, settings, meaning.model, vector, limit)
+    hits = _near(store, asked, filters, settings, meaning.model, vector, words)
     if settings.mode == "hybrid":
         far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
         hits = fusion.fuse(words, hits, store.cosines(meaning.model, vector, far), settings.meaning)
     return fusion.with_neighbours(hits, settings.neighbours), settings.mode
+
+
+def _candidates(settings: SearchSettings) -> int:
+    return max(settings.candidates, 3 * settings.limit)
 
 
 def _near(
@@ -104,16 +109,32 @@ def _near(
     settings: SearchSettings,
     model: Model,
     vector: Vectors,
-    limit: int,
+    words: list[Hit],
 ) -> list[Hit]:
-    """Chunks by meaning that keep to what is demanded and left out."""
-    strict = asked.demanded or asked.left_out
-    found = store.search_vectors(model, vector, filters, _MANY if strict else limit)
-    found = [hit for hit in found if hit.score >= settings.min_cosine]
-    if strict:
+    """Chunks by meaning that keep to what is demanded and left out, as those in `words` do."""
+    limit = _candidates(settings)
+    if asked.demanded and len(words) < limit:  # no other chunk has what is demanded
+        cosines = store.cosines(model, vector, [hit.chunk for hit in words])
+        found = [replace(hit, score=cosines.get(hit.chunk, -1.0), match="semantic") for hit in words]
+        found.sort(key=lambda hit: (-hit.score, hit.chunk))
+    else:
+        found = _allowed(store, asked, filters, model, vector, limit)
+    return [hit for hit in found[:limit] if hit.score >= settings.min_cosine]
+
+
+def _allowed(
+    store: Store, asked: Query, filters: Filters, model: Model, vector: Vectors, limit: int
+) -> list[Hit]:
+    """The nearest chunks; where some must be left out, so many are looked at that enough are left."""
+    if not (asked.demanded or asked.left_out):
+        return store.search_vectors(model, vector, filters, limit)
+    for many in (max(_MANY, limit), 10 * max(_MANY, limit)):
+        found = store.search_vectors(model, vector, filters, many)
         allowed = store.allowed(asked, [hit.chunk for hit in found])
-        found = [hit for hit in found if hit.chunk in allowed]
-    return found[:limit]
+        kept = [hit for hit in found if hit.chunk in allowed]
+        if len(kept) >= limit or len(found) < many:
+            break
+    return kept
 
 
 def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: list[str]) -> Vectors | None:
@@ -145,9 +166,8 @@ def _check_indexed(store: Store, filters: Filters) -> None:
 
 def _promote(store: Store, hits: list[Hit]) -> list[Hit]:
     rows = store.documents_by_row({hit.document for hit in hits})
-    raised = [
-        replace(hit, score=hit.score * _PROMOTED.get(rows[hit.document].promotion, 1.0)) for hit in hits
-    ]
+    times = {seq: _PROMOTED[row.promotion] for seq, row in rows.items() if row.promotion in _PROMOTED}
+    raised = [hit.scoring(hit.score * times.get(hit.document, 1.0)) for hit in hits] if times else hits
     return sorted(raised, key=lambda hit: (-hit.score, hit.chunk))
 
 
@@ -174,15 +194,21 @@ def _merge_some(store: Store, hits: list[Hit], settings: SearchSettings) -> list
         (strong if of_section[hit.document, hit.section] >= floor else weak).append(hit)
     nodes = store.nodes({(hit.document, hit.section) for hit in hits})
     merged = merge.sections(
-        strong,
+        _raised(strong, _SHARP),
         nodes,
         threshold=settings.aggregation_threshold,
         min_matches=settings.min_aggregation_matches,
         score_cap=settings.score_cap_multiplier,
     )
+    root = 1 / _SHARP
+    merged = [replace(it, score=it.score**root, hits=tuple(_raised(it.hits, root))) for it in merged]
     whole = {(found.document, found.section) for found in merged if found.merged_from}
     alone = merge.apart(hit for hit in weak if not _is_within(nodes, hit, whole))
     return sorted([*merged, *alone], key=lambda found: (-found.score, found.document, found.section))
+
+
+def _raised(hits: Iterable[Hit], power: float) -> list[Hit]:
+    return [hit.scoring(max(hit.score, 0.0) ** power) for hit in hits]
 
 
 def _is_within(nodes: dict[tuple[int, int], Node], hit: Hit, whole: set[tuple[int, int]]) -> bool:
