@@ -20,7 +20,7 @@ import quire
 import quire.stores.rows
 from quire import indexer
 from quire.config import override
-from quire.errors import LibraryError, NoResults, SettingError
+from quire.errors import LibraryError, NoResults, NotText, SettingError
 from quire.library import Library
 from quire.searcher import snippet
 from tests.markdowns import SHARED, needs_shared
@@ -387,6 +387,14 @@ def test_a_file_whose_name_is_not_utf8_is_indexed_and_not_stale(library: Library
     assert result.path == "caf\\xe9.md"
     assert not result.stale
     assert library.add(docs).unchanged == 4
+
+
+@pytest.mark.parametrize("content", ["a\0b", b"a\0b"])
+def test_content_that_is_no_text_is_refused(library: Library, content: str | bytes) -> None:
+    """BAD_INPUTS: what could not be read again is not taken in, as text or as bytes."""
+    with pytest.raises(NotText, match=r"x\.md: holds NUL bytes"):
+        library.add(content=content, path="x.md", collection="c")
+    assert library.store.counts().documents == 0
 
 
 def test_matching_siblings_are_returned_as_their_parent(library: Library) -> None:

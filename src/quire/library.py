@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TextIO
 
 from quire import copying, embedding, indexer, memory, reading, searcher, visitor
 from quire import embed as models
@@ -126,8 +126,11 @@ class Library:
         self, content: str | bytes, path: str, collection: str, title: str | None, kind: str
     ) -> Report:
         memory.check_kind(self.store, collection, kind)
-        make: Any = Document.from_bytes if isinstance(content, bytes) else Document.from_text
-        document = make(content, path, collection=collection, title=title, settings=self.config.document)
+        if isinstance(content, str):  # as the file would be that it stands for, with its limits
+            content = Document.from_text(content).source
+        document = Document.from_bytes(
+            content, path, collection=collection, title=title, settings=self.config.document
+        )
         report = Report()
         old = self.store.document(collection, path)
         if old and old.checksum == document.checksum and old.made_by == indexer.made_by(self.config):
