@@ -9,7 +9,7 @@ import pytest
 
 from quire import config
 from quire.config import STRATEGIES, ChunkSettings, Config, load
-from quire.errors import SettingError
+from quire.errors import SettingError, nearest
 
 
 def test_defaults_are_those_of_the_founding_documents() -> None:
@@ -64,3 +64,12 @@ def test_settings_cannot_be_changed() -> None:
     """HABITS 3: frozen."""
     with pytest.raises(AttributeError):
         config.DEFAULT.chunk.strategy = "x"  # type: ignore[misc]
+
+
+def test_a_message_lists_some_names_and_counts_the_others() -> None:
+    """Errors help: a document with a thousand headings does not fill the screen with them."""
+    many = [f"name{n}" for n in range(1000)]
+    assert nearest("zzz", many).endswith("name19 and 980 more.")
+    assert nearest("name7", many) == "Did you mean 'name7'?"
+    assert nearest("zzz", many[:2]) == "Known: name0, name1."
+    assert nearest("zzz", []) == "There are none."

@@ -122,12 +122,16 @@ class BrokenInvariant(QuireError):
     """A strategy's rule cannot be kept on this document."""
 
 
+_LISTED = 20  # names in a message
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Name the known word closest to a wrong one, as the end of a sentence; else list them all."""
+    """Name the known word closest to a wrong one, as the end of a sentence; else list them."""
     from difflib import get_close_matches
 
     known = list(known)
     close = get_close_matches(name, known, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {close[0]!r}?"
-    return f"Known: {', '.join(known)}." if known else "There are none."
+    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
+    return f"Known: {', '.join(known[:_LISTED])}{more}." if known else "There are none."
