@@ -389,6 +389,21 @@ def test_a_file_whose_name_is_not_utf8_is_indexed_and_not_stale(library: Library
     assert library.add(docs).unchanged == 4
 
 
+def test_a_collection_has_no_colon(library: Library, tmp_path: Path) -> None:
+    """Every result can be read by its address, which a colon divides."""
+    with pytest.raises(SettingError, match="'a:b' has a colon"):
+        library.add(content="# Hello\n", path="x.md", collection="a:b")
+    with pytest.raises(SettingError, match="'a:b' has a colon"):
+        library.remember("hello", collection="a:b")
+    folder = tmp_path / "c:d"
+    folder.mkdir()
+    (folder / "x.md").write_text("# Hello\n")
+    library.add(folder)
+    (result,) = library.search("hello").results
+    assert result.address == "c-d:x.md"
+    assert library.read(result.address).text == "# Hello\n"
+
+
 @pytest.mark.parametrize("content", ["a\0b", b"a\0b"])
 def test_content_that_is_no_text_is_refused(library: Library, content: str | bytes) -> None:
     """BAD_INPUTS: what could not be read again is not taken in, as text or as bytes."""

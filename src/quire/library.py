@@ -125,7 +125,7 @@ class Library:
     def _add_content(
         self, content: str | bytes, path: str, collection: str, title: str | None, kind: str
     ) -> Report:
-        memory.check_kind(self.store, collection, kind)
+        memory.check_collection(self.store, collection, kind)
         if isinstance(content, str):  # as the file would be that it stands for, with its limits
             content = Document.from_text(content).source
         document = Document.from_bytes(
@@ -150,10 +150,9 @@ class Library:
         if names.is_url(source) or (names.is_site(source) and not is_file):
             from quire.sources.urls import target_of  # 5 ms that a search need not wait for
 
-            memory.check_kind(self.store, collection or target_of(source).host, kind)
-            return visitor.index_web(
-                self.store, source, collection, self.config, kind=kind, progress=progress
-            )
+            name = collection or _named(target_of(source).host)
+            memory.check_collection(self.store, name, kind)
+            return visitor.index_web(self.store, source, name, self.config, kind=kind, progress=progress)
         return self._add_path(path, collection, prune, progress, kind)
 
     def _add_path(
@@ -162,8 +161,8 @@ class Library:
         if not path.exists():
             raise Unreadable(str(path), "no such file or folder")
         root, only = (path, None) if path.is_dir() else (path.absolute().parent, path)
-        name = collection or root.resolve().name or "files"
-        memory.check_kind(self.store, name, kind)
+        name = collection or _named(root.resolve().name) or "files"
+        memory.check_collection(self.store, name, kind)
         return indexer.index_folder(
             self.store, root, name, self.config, kind=kind, prune=prune, only=only, progress=progress
         )
@@ -655,6 +654,11 @@ class Library:
 
     def _no_collection(self, name: str) -> str:
         return f"No collection {name!r}. {nearest(name, self.store.collections())}"
+
+
+def _named(place: str) -> str:
+    """The collection of a folder or host that none was named for."""
+    return place.replace(":", "-")
 
 
 def _ways_to_read(address: str) -> list[tuple[str | None, str, str]]:

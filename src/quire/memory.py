@@ -28,8 +28,12 @@ _SHORT = 200  # characters: an entry that is not longer is one chunk
 _ONE_CHUNK = WindowsSettings(max_tokens=100_000_000, overlap=0, min_chars=0)
 
 
-def check_kind(store: Store, collection: str, kind: str) -> None:
-    """Refuse to mix kinds in a collection: one address would be the name of two."""
+def check_collection(store: Store, collection: str, kind: str) -> None:
+    """Refuse a name that no address could have, and to mix kinds: one address would be the name of two."""
+    if ":" in collection:
+        raise SettingError(
+            "collection", f"{collection!r} has a colon, where an address ends it. Name another"
+        )
     others = tuple(store.kinds() - {kind})
     if others and (rows := store.documents(Filters(collection, others))):
         is_of = f"{collection!r} is a collection of kind {rows[0].kind}, and this is {kind}"
@@ -38,7 +42,7 @@ def check_kind(store: Store, collection: str, kind: str) -> None:
 
 def keep(store: Store, entry: Entry, config: Config, report: Report) -> DocumentRow:
     """Write an entry, unless it is here already."""
-    check_kind(store, entry.collection, entry.kind)
+    check_collection(store, entry.collection, entry.kind)
     old, source = _known(store, entry), entry.text.encode()
     had = store.tags([old.seq]).get(old.seq, ()) if old else ()
     is_new = old is None or old.checksum != hashlib.sha256(source).hexdigest()
