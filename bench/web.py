@@ -19,8 +19,8 @@ to markdown          html.to_markdown of every page
 prepare              markdown cut and analysed
 write                all of it written, in one transaction
 
-Embeddings are off. Each row is the best of its rounds; CPU is that of this process, with all its threads,
-and does not depend on what else the machine does.
+Embeddings are off. Each row is the best of its rounds; CPU is that of this process and of those that it
+starts to read pages, and depends less on what else the machine does.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import multiprocessing
+import os
 import random
 import tempfile
 import time
@@ -237,9 +238,15 @@ def measure(pages: Pages, kind: str, delay: float, repeat: int) -> list[Row]:
 
 
 def _timed(name: str, work: Callable[..., object], *args: object) -> Row:
-    start, cpu = time.perf_counter(), time.process_time()
+    start, cpu = time.perf_counter(), _cpu()
     work(*args)
-    return Row(name, time.perf_counter() - start, time.process_time() - cpu)
+    return Row(name, time.perf_counter() - start, _cpu() - cpu)
+
+
+def _cpu() -> float:
+    """Seconds of the processor that this process has taken, and those it started that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def _best(rows: list[Row]) -> Row:

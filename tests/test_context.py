@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -348,12 +348,12 @@ def test_any_line_ends_are_shown_as_lines() -> None:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
-    opened = Library.open(tmp_path / "l.db", create=True, config=WORDS)
-    opened.add(content=GUIDE, path="guide.md", collection="docs")
-    opened.add(content="# Rules\n\nBe kind.\n", path="rules.md", collection="docs")
-    opened.add(content="# House\n\nBe quiet.\n", path="house.md", collection="other")
-    return opened
+def library(library_url: str) -> Iterator[Library]:
+    with Library.open(library_url, create=True, config=WORDS) as opened:
+        opened.add(content=GUIDE, path="guide.md", collection="docs")
+        opened.add(content="# Rules\n\nBe kind.\n", path="rules.md", collection="docs")
+        opened.add(content="# House\n\nBe quiet.\n", path="house.md", collection="other")
+        yield opened
 
 
 def test_a_library_packs_what_it_finds(library: Library) -> None:
@@ -415,9 +415,9 @@ def test_a_pack_of_a_huge_document_takes_bounded_time(library: Library) -> None:
     assert "topic1234" in "".join(texts(context))
 
 
-def test_a_question_in_other_words_packs_the_section(tmp_path: Path) -> None:
+def test_a_question_in_other_words_packs_the_section(library_url: str) -> None:
     """H13: by meaning too, with the model that comes along."""
-    with Library.open(tmp_path / "m.db", create=True) as library:
+    with Library.open(library_url, create=True) as library:
         library.add(content="# Cats\n\nA kitten sleeps all day.\n", path="cats.md")
         library.add(content="# Bread\n\nBake it for an hour.\n", path="bread.md")
         found = library.context("young feline", mode="semantic", include="chunks")

@@ -1,29 +1,31 @@
-"""Copying a library."""
+"""Copying a library to another of the same kind."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from quire.errors import LibraryError
 from quire.library import Library
-from quire.stores.sqlite import SqliteStore
+from quire.stores.base import Store
+from quire.stores.rows import Prepared
 from tests.words import WORDS
 
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n"
 
 
-def test_a_copy_is_the_same_library(tmp_path: Path) -> None:
+def test_a_copy_is_the_same_library(fresh_url: Callable[[], str]) -> None:
     """Issue: `quire copy --to`, verified by counts and checksums; ids, times, tags and vectors arrive."""
-    with Library.open(tmp_path / "a.db", create=True) as library:
+    target = fresh_url()
+    with Library.open(fresh_url(), create=True) as library:
         library.add(content=GUIDE, path="guide.md", collection="docs")
         library.add(content="# Other\n\nPenguins swim.\n", path="other.md", collection="docs")
         library.promote("docs:guide.md", "important")
-        done = library.copy(tmp_path / "b.db")
+        done = library.copy(target)
         assert (done.documents, done.unchanged, done.vectors) == (2, 0, 3)
-        assert library.copy(tmp_path / "b.db").unchanged == 2
-        with Library.open(tmp_path / "b.db") as copy:
+        assert library.copy(target).unchanged == 2
+        with Library.open(target) as copy:
             assert [row.id for row in copy.documents()] == [row.id for row in library.documents()]
             assert copy.documents()[0].promotion == "important"
             assert copy.documents()[0].created_at == library.documents()[0].created_at
@@ -33,54 +35,56 @@ def test_a_copy_is_the_same_library(tmp_path: Path) -> None:
             assert copy.store.check() == []
 
 
-def test_only_what_changed_is_copied_again(tmp_path: Path) -> None:
+def test_only_what_changed_is_copied_again(fresh_url: Callable[[], str]) -> None:
     """Issue: resumable."""
-    with Library.open(tmp_path / "a.db", create=True, config=WORDS) as library:
+    target = fresh_url()
+    with Library.open(fresh_url(), create=True, config=WORDS) as library:
         for number in range(5):
             library.add(content=f"# {number}\n\nText.\n", path=f"{number}.md")
-        library.copy(tmp_path / "b.db")
+        library.copy(target)
         library.add(content="# 3\n\nOther text.\n", path="3.md")
-        done = library.copy(tmp_path / "b.db")
+        done = library.copy(target)
         assert (done.documents, done.unchanged) == (1, 4)
-        with Library.open(tmp_path / "b.db") as copy:
+        with Library.open(target) as copy:
             assert copy.source("content:3.md") == b"# 3\n\nOther text.\n"
 
 
-def test_an_interrupted_copy_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_copy_goes_on(fresh_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue: resumable; what arrived before the interruption is whole."""
     monkeypatch.setattr("quire.copying._BATCH_BYTES", 1)
-    written = list[int]()
-    write = SqliteStore.write
-
-    def failing(self: SqliteStore, batch: object, remove: object = ()) -> object:
-        if len(written) == 3:
-            raise KeyboardInterrupt
-        written.append(1)
-        return write(self, batch, remove)  # type: ignore[arg-type]
-
-    with Library.open(tmp_path / "a.db", create=True, config=WORDS) as library:
+    target = fresh_url()
+    with Library.open(fresh_url(), create=True, config=WORDS) as library:
         for number in range(5):
             library.add(content=f"# {number}\n\nText.\n", path=f"{number}.md")
-        monkeypatch.setattr(SqliteStore, "write", failing)
+        kind, written = type(library.store), list[int]()
+        write = kind.write
+
+        def failing(self: Store, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
+            if len(written) == 3:
+                raise KeyboardInterrupt
+            written.append(1)
+            return write(self, batch, remove)
+
+        monkeypatch.setattr(kind, "write", failing)
         with pytest.raises(KeyboardInterrupt):
-            library.copy(tmp_path / "b.db")
-        monkeypatch.setattr(SqliteStore, "write", write)
-        with Library.open(tmp_path / "b.db") as copy:
+            library.copy(target)
+        monkeypatch.setattr(kind, "write", write)
+        with Library.open(target) as copy:
             assert (len(copy.documents()), copy.store.check()) == (3, [])
-        done = library.copy(tmp_path / "b.db")
+        done = library.copy(target)
         assert (done.documents, done.unchanged) == (2, 3)
 
 
-def test_what_arrives_damaged_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_arrives_damaged_is_noticed(
+    fresh_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Issue: verified by checksums."""
-    with Library.open(tmp_path / "a.db", create=True, config=WORDS) as library:
+    target = fresh_url()
+    with Library.open(fresh_url(), create=True, config=WORDS) as library:
         library.add(content=GUIDE, path="guide.md")
-        library.copy(tmp_path / "b.db")
-        source = SqliteStore.source
-        monkeypatch.setattr(
-            SqliteStore,
-            "source",
-            lambda self, row: source(self, row)[::-1] if self.path.endswith("b.db") else source(self, row),
-        )
+        library.copy(target)
+        kind, sent = type(library.store), library.store
+        source = kind.source
+        monkeypatch.setattr(kind, "source", lambda self, row: source(self, row)[:: 1 if self is sent else -1])
         with pytest.raises(LibraryError, match=r"content:guide\.md is not what was sent"):
-            library.copy(tmp_path / "b.db")
+            library.copy(target)

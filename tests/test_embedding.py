@@ -31,6 +31,9 @@ from quire.embed import http
 from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.library import Library
 from quire.searcher import Found
+from quire.stores.base import Store
+from quire.stores.postgres import PostgresStore
+from quire.stores.rows import MAX_CHUNKS
 from quire.stores.sqlite import SqliteStore
 from quire.surfaces import cli
 from tests import models_server as server
@@ -40,6 +43,9 @@ if TYPE_CHECKING:
     from quire.config import EmbedSettings
     from quire.embed.base import Embedder, Vectors
 
+pytestmark = pytest.mark.usefixtures("place")  # no settings of whoever runs this are read
+
+HERE = Path(".quire") / "library.db"  # where commands look
 SAME = {"automobile": "car", "canine": "dog", "feline": "cat", "vessel": "boat"}
 ZOO = {
     "cars.md": "# Cars\n\nA car has four wheels.\n\n## Engine\n\nThe motor turns petrol into noise.\n",
@@ -127,22 +133,25 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def opened(place: Path, settings: Config | None = None) -> Iterator[Library]:
-    with Library.open(place / ".quire" / "library.db", create=True, config=settings or config()) as library:
+def opened(url: str | Path, settings: Config | None = None) -> Iterator[Library]:
+    with Library.open(url, create=True, config=settings or config()) as library:
         yield library
 
 
 @pytest.fixture
-def library(place: Path, tiny: Tiny) -> Iterator[Library]:
+def library(library_url: str, place: Path, tiny: Tiny) -> Iterator[Library]:
     """The zoo, embedded by the tiny model."""
-    with opened(place) as library:
+    with opened(library_url) as library:
         assert not library.add(place / "zoo").failed
         yield library
 
 
-def store_of(library: Library) -> SqliteStore:
-    assert isinstance(library.store, SqliteStore)
-    return library.store
+def vectors_in(store: Store) -> int:
+    """How many vectors are stored, of any model."""
+    if isinstance(store, SqliteStore):
+        return int(store.db.execute("SELECT count(*) FROM vectors").fetchone()[0])
+    assert isinstance(store, PostgresStore)
+    return int(store.db.value("SELECT count(*) FROM quire.vectors"))
 
 
 def paths(found: Found) -> list[str]:
@@ -189,14 +198,13 @@ def run(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 def test_each_chunk_has_a_vector_of_the_model(library: Library) -> None:
     """D17: vector record: chunk id, model id, vector, dimension."""
-    store, status = store_of(library), library.status()
+    store, status = library.store, library.status()
     (model,) = store.models()
     assert (model.name, model.dimension, model.active) == ("tiny", 64, True)
-    vectors = store.db.execute(
-        "SELECT chunk, slot >> 32, length(vector) FROM vectors ORDER BY chunk"
-    ).fetchall()
-    chunks = store.db.execute("SELECT id FROM chunks ORDER BY id").fetchall()
-    assert vectors == [(chunk, model.id, 4 + 64) for (chunk,) in chunks]
+    chunks = [row.seq * MAX_CHUNKS + n for row in library.documents() for n in range(row.chunk_count)]
+    vectors = store.vectors_of(model, chunks)
+    assert {chunk: len(vector) for chunk, vector in vectors.items()} == dict.fromkeys(chunks, 64)
+    assert vectors_in(store) == 4
     assert (status.embedded, status.chunks, status.model) == (4, 4, "tiny")
     assert store.check() == []
 
@@ -229,14 +237,14 @@ def test_an_explanation_shows_both_halves(library: Library) -> None:
     assert 0 < hit["meaning"] <= 1
 
 
-def test_the_bundled_model_finds_by_meaning_alone(place: Path) -> None:
+def test_the_bundled_model_finds_by_meaning_alone(library_url: str) -> None:
     """D20: in semantic mode alone, and with no setting at all: embedded by `add`, answered by both halves."""
     lines = [
         "React is a JavaScript library for building user interfaces.",
         "Soup wants carrots and an onion.",
     ]
     lines += ["The tide comes in twice a day.", "A violin has four strings."]
-    with Library.open(place / "library.db", create=True) as library:
+    with Library.open(library_url, create=True) as library:
         for number, line in enumerate(lines):
             assert not library.add(content=line, path=f"{number}.md").failed
         assert library.status().model == "minilm"
@@ -246,12 +254,12 @@ def test_the_bundled_model_finds_by_meaning_alone(place: Path) -> None:
         assert paths(library.search("JavaScript UI framework"))[0] == "0.md"
         assert matches(library.search("vegetable broth"))["1.md"] == "semantic"
         assert library.search("vegetable broth").notes == ()
-        assert store_of(library).check() == []
+        assert library.store.check() == []
 
 
-def test_embeddings_may_come_later_than_the_chunks(place: Path, tiny: Tiny) -> None:
+def test_embeddings_may_come_later_than_the_chunks(library_url: str, place: Path, tiny: Tiny) -> None:
     """B10: with model none, words answer at once; then the library is embedded."""
-    with opened(place, config("none")) as library:
+    with opened(library_url, config("none")) as library:
         assert not library.add(place / "zoo").failed
         found = library.search("dog")
         assert (paths(found), found.mode, found.notes) == (["dogs.md"], "keyword", ())
@@ -260,7 +268,7 @@ def test_embeddings_may_come_later_than_the_chunks(place: Path, tiny: Tiny) -> N
         with pytest.raises(SettingError, match="quire embed --model minilm"):
             library.embed()
         assert library.status().model == ""
-    with opened(place) as library:
+    with opened(library_url) as library:
         done = library.embed()
         assert (done.model, done.embedded, done.reused, done.failed) == ("tiny", 4, 0, {})
         assert matches(library.search("automobile")) == {"cars.md": "semantic"}
@@ -285,19 +293,21 @@ def test_an_edit_embeds_only_the_chunk_that_changed(library: Library, tiny: Tiny
     library.refresh(prune=True)
     assert len(tiny.texts) == 1
     assert matches(library.search("automobile")) == {"renamed.md": "semantic"}
-    assert store_of(library).check() == []
+    assert library.store.check() == []
 
 
-def test_the_whole_document_is_evidence_for_each_chunk(place: Path, tiny: Tiny) -> None:
+def test_the_whole_document_is_evidence_for_each_chunk(fresh_url: Callable[[], str], tiny: Tiny) -> None:
     """B14, H13: of two chunks alike, the one in a document about the matter comes first."""
     same = "## Part\n\nThe okapi eats leaves.\n"
     texts = {"a.md": f"# A\n\n{same}", "b.md": f"# B\n\n{same}\n## More\n\nThe okapi sleeps.\n"}
-    for weight, first in ((0.0, "a.md"), (0.5, "b.md")):
+    for weight in (0.0, 0.5):
         settings = config(document_evidence=weight, aggregation_threshold=1.0, meaning=0.0)
-        with Library.open(":memory:", create=True, config=settings) as library:
+        with Library.open(fresh_url(), create=True, config=settings) as library:
             for path, text in texts.items():
                 library.add(content=text, path=path)
-            assert paths(library.search("okapi leaves"))[0] == first
+            results = library.search("okapi leaves").results
+            a, b = (max(r.score for r in results if r.path == path) for path in texts)
+            assert (a == b) if not weight else (a < b)
 
 
 # ---------------------------------------------------------------------------------------- modes and queries
@@ -339,9 +349,9 @@ def test_leaving_a_word_out_does_not_demand_the_others(library: Library, mode: s
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
-def test_a_phrase_is_looked_for_before_the_cut(tiny: Tiny, mode: str) -> None:
+def test_a_phrase_is_looked_for_before_the_cut(library_url: str, tiny: Tiny, mode: str) -> None:
     """Store: filters apply before any limit: what is near and has the phrase counts, however it ranks."""
-    with Library.open(":memory:", create=True, config=config(candidates=3, limit=1)) as library:
+    with Library.open(library_url, create=True, config=config(candidates=3, limit=1)) as library:
         for number in range(6):
             library.add(content=f"exit code {number}", path=f"{number}.md")
         library.add(content=f"{'car ' * 40} exit code", path="long.md")
@@ -390,7 +400,7 @@ print(sorted({"numpy", "onnxruntime", "httpx2"} & set(sys.modules)))
 
 def test_searching_by_words_loads_no_model(place: Path) -> None:
     """DESIGN §7: loaded lazily, never in a process that does not need it; the library is embedded."""
-    with opened(place, DEFAULT) as library:
+    with opened(HERE, DEFAULT) as library:
         library.add(content=ZOO["dogs.md"], path="dogs.md")
         assert library.status().model == "minilm"
     done = subprocess.run([sys.executable, "-c", SEARCH_BY_WORDS], capture_output=True, text=True, check=True)
@@ -403,19 +413,19 @@ def test_searching_by_words_loads_no_model(place: Path) -> None:
 
 @pytest.mark.parametrize("problem", [EmbeddingError("tiny", "has gone away"), KeyboardInterrupt()])
 def test_a_run_that_was_cut_short_goes_on_where_it_stopped(
-    place: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, problem: BaseException
+    library_url: str, place: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, problem: BaseException
 ) -> None:
     """Issue: resumable; what was written stays, and only the rest is embedded."""
     monkeypatch.setattr(embedding, "_BATCH", 10)
     folder = many(place / "pages", 45)
-    with opened(place, config("none")) as library:
+    with opened(library_url, config("none")) as library:
         library.add(folder)
-    with opened(place) as library:
+    with opened(library_url) as library:
         tiny.breaks = failing_after(25, problem)
         with pytest.raises(type(problem)):
             library.embed()
         assert library.status().embedded == 20
-        assert store_of(library).check() == []
+        assert library.store.check() == []
         found = library.search("word7")
         assert paths(found)[0] == "0007.md"
         assert found.notes == ("Chunks that are not embedded yet: 25. Go on with: quire embed",)
@@ -424,7 +434,7 @@ def test_a_run_that_was_cut_short_goes_on_where_it_stopped(
         assert library.embed().embedded == len(tiny.texts) == len(set(tiny.texts)) == 25
         assert library.search("word7").notes == ()
         assert library.status().embedded == 45
-        assert store_of(library).check() == []
+        assert library.store.check() == []
 
 
 def test_adding_where_the_model_fails_keeps_what_was_added(place: Path, tiny: Tiny, run: Run) -> None:
@@ -463,7 +473,7 @@ def test_a_refused_document_is_marked_and_the_rest_is_embedded(library: Library,
     assert matches(found)["myths.md"] == "keyword"
     assert found.notes == ("Chunks that are not embedded yet: 1. Go on with: quire embed",)
     assert set(matches(library.search("boat", mode="semantic"))) == {"myths.md", "boats.md"}
-    assert store_of(library).check() == []
+    assert library.store.check() == []
 
 
 def test_a_later_success_takes_the_mark_away(library: Library, tiny: Tiny) -> None:
@@ -525,9 +535,9 @@ def test_commands_say_what_was_refused(place: Path, tiny: Tiny, run: Run) -> Non
 
 
 @pytest.fixture
-def unset(place: Path, library: Library) -> Iterator[Library]:
+def unset(library_url: str, library: Library) -> Iterator[Library]:
     """The zoo, embedded by the tiny model, with no model in the settings."""
-    with opened(place, config("")) as unset:
+    with opened(library_url, config("")) as unset:
         yield unset
 
 
@@ -549,9 +559,9 @@ def test_a_switch_of_models_has_no_gap(
     assert (seen, len(tiny.questions), other.questions) == (["tiny"] * 4, 4, [])
     assert matches(unset.search("automobile")) == {"cars.md": "semantic"}
     assert (len(tiny.questions), other.questions) == (4, ["automobile"])
-    assert [model.name for model in store_of(unset).models()] == ["other"]
-    assert store_of(unset).db.execute("SELECT count(*) FROM vectors").fetchone() == (4,)
-    assert store_of(unset).check() == []
+    assert [model.name for model in unset.store.models()] == ["other"]
+    assert vectors_in(unset.store) == 4
+    assert unset.store.check() == []
 
 
 def test_a_switch_that_was_cut_short_goes_on(
@@ -593,10 +603,12 @@ def test_a_library_keeps_to_its_model(unset: Library, tinies: Tinies) -> None:
     assert (len(tinies["other"].texts), tinies["tiny"].texts) == (1, [])
 
 
-def test_settings_that_name_another_model_are_refused(library: Library, place: Path, tinies: Tinies) -> None:
+def test_settings_that_name_another_model_are_refused(
+    library: Library, library_url: str, tinies: Tinies
+) -> None:
     """BAD_INPUTS: model changed → refused, with the command that re-embeds; words answer."""
     fix = "this library is embedded with tiny. To change that: quire embed --model other"
-    with opened(place, config("other")) as changed:
+    with opened(library_url, config("other")) as changed:
         found = changed.search("dog automobile")
         assert matches(found) == {"dogs.md": "keyword"}
         assert [fix in note for note in found.notes] == [True]
@@ -612,12 +624,12 @@ def test_settings_that_name_another_model_are_refused(library: Library, place: P
 
 
 def test_a_model_that_makes_other_vectors_than_before_is_refused(
-    library: Library, place: Path, tinies: Tinies
+    library: Library, library_url: str, tinies: Tinies
 ) -> None:
     """BAD_INPUTS: dimension changed → refused, with the command that re-embeds; words answer."""
     tinies["tiny"] = Tiny("tiny", 32)
     fix = "quire embed --model tiny"
-    with opened(place) as changed:
+    with opened(library_url) as changed:
         found = changed.search("dog automobile")
         assert matches(found) == {"dogs.md": "keyword"}
         assert [
@@ -627,16 +639,16 @@ def test_a_model_that_makes_other_vectors_than_before_is_refused(
             changed.search("dog", mode="semantic")
         changed.embed("tiny")
         assert paths(changed.search("automobile"))[0] == "cars.md"
-        assert [model.dimension for model in store_of(changed).models()] == [32]
+        assert [model.dimension for model in changed.store.models()] == [32]
 
 
-def test_adding_does_not_embed_everything_anew(library: Library, place: Path, tinies: Tinies) -> None:
+def test_adding_does_not_embed_everything_anew(library: Library, library_url: str, tinies: Tinies) -> None:
     """BAD_INPUTS: dimension changed → refused, with the command that re-embeds: adding one page is no such.
 
     A thousand pages may be paid for by the token.
     """
     tinies["tiny"] = changed_model = Tiny("tiny", 32)
-    with opened(place) as changed:
+    with opened(library_url) as changed:
         report = changed.add(content="A feline sleeps.", path="nap.md")
         assert changed_model.texts == []
         assert ["quire embed --model tiny" in failed.reason for failed in report.failed] == [True]
@@ -647,7 +659,7 @@ def test_adding_does_not_embed_everything_anew(library: Library, place: Path, ti
 
 def test_an_edit_while_its_document_is_embedded_wins(library: Library, tiny: Tiny) -> None:
     """D rulings: a vector of an older version is not stored, nor is one remembered given to it."""
-    store = store_of(library)
+    store = library.store
     library.config = config("none")
     library.add(content="The first version.", path="a.md")
     (model,), (old,) = store.models(), store.unembedded(store.models()[0], 10)
@@ -661,7 +673,7 @@ def test_an_edit_while_its_document_is_embedded_wins(library: Library, tiny: Tin
 
 
 def test_an_edit_in_the_middle_of_a_run_is_embedded_by_the_next(
-    library: Library, tiny: Tiny, place: Path
+    library: Library, tiny: Tiny, library_url: str
 ) -> None:
     """Issue: nothing half new; the run goes on, and says afterwards what is left."""
     library.config = config("none")
@@ -669,7 +681,7 @@ def test_an_edit_in_the_middle_of_a_run_is_embedded_by_the_next(
     edits = iter(["The second version."])
 
     def edit() -> None:
-        with opened(place, config("none")) as writer:
+        with opened(library_url, config("none")) as writer:
             for text in edits:
                 writer.add(content=text, path="a.md")
 
@@ -679,7 +691,7 @@ def test_an_edit_in_the_middle_of_a_run_is_embedded_by_the_next(
     assert library.status().embedded == 4
     library.embed()
     assert library.status().embedded == 5
-    assert store_of(library).check() == []
+    assert library.store.check() == []
 
 
 # ----------------------------------------------------------------------------------------- a real server
@@ -698,9 +710,9 @@ def asking(url: str, model: str = "ollama/m", **embed: Any) -> Config:
 
 
 @contextmanager
-def served(place: Path, settings: Config) -> Iterator[Library]:
+def served(url: str | Path, settings: Config) -> Iterator[Library]:
     """A library whose model is behind a server, with no connection left open."""
-    with opened(place, settings) as library:
+    with opened(url, settings) as library:
         try:
             yield library
         finally:
@@ -708,16 +720,16 @@ def served(place: Path, settings: Config) -> Iterator[Library]:
                 getattr(embedder, "close", lambda: None)()
 
 
-def test_a_library_is_embedded_by_a_server(place: Path, models: Models) -> None:
+def test_a_library_is_embedded_by_a_server(library_url: str, place: Path, models: Models) -> None:
     """D17, issue: ollama end to end; the server says the dimension, and refuses one text by 400."""
     models.refuses = lambda text: "barks" in text
     models.next.append(server.status(500))
     models.dimension = 256
-    with served(place, asking(models.url)) as library:
+    with served(library_url, asking(models.url)) as library:
         report = library.add(place / "zoo")
         assert [failed.source for failed in report.failed] == ["zoo:dogs.md"]
         assert (library.status().embedded, library.status().model) == (3, "ollama/m")
-        assert store_of(library).models()[0].dimension == 256
+        assert library.store.models()[0].dimension == 256
         assert matches(library.search("dog"))["dogs.md"] == "keyword"
         assert "context length" in library.unembeddable()["zoo:dogs.md"]
         models.refuses = lambda text: False
@@ -726,9 +738,9 @@ def test_a_library_is_embedded_by_a_server(place: Path, models: Models) -> None:
         assert paths(library.search("dog barks night", mode="semantic"))[0] == "dogs.md"
 
 
-def test_a_library_lets_go_of_its_connections(place: Path, models: Models) -> None:
+def test_a_library_lets_go_of_its_connections(library_url: str, models: Models) -> None:
     """HABITS: what is opened is closed; an agent that opens a library a thousand times does not run out."""
-    with opened(place, asking(models.url)) as library:
+    with opened(library_url, asking(models.url)) as library:
         library.add(content="one fish", path="a.md")
         (embedder,) = library._embedders.values()
     assert isinstance(embedder, http.Ollama)
@@ -736,10 +748,10 @@ def test_a_library_lets_go_of_its_connections(place: Path, models: Models) -> No
         assert embedder._client is None
 
 
-def test_requests_run_beside_each_other_and_are_bounded(place: Path, models: Models) -> None:
+def test_requests_run_beside_each_other_and_are_bounded(library_url: str, models: Models) -> None:
     """H19: embedding is parallel and bounded."""
     models.pause = 0.05
-    with served(place, asking(models.url, batch=2, parallel=3)) as library:
+    with served(library_url, asking(models.url, batch=2, parallel=3)) as library:
         library.add(content="".join(f"# Part {n}\n\nword{n}\n\n" for n in range(20)), path="a.md")
         assert library.status().embedded == 20
     assert 2 <= models.busiest <= 3
@@ -758,12 +770,14 @@ MISBEHAVIOUR = {
 
 
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
-def test_words_answer_where_the_server_misbehaves(place: Path, models: Models, name: str) -> None:
+def test_words_answer_where_the_server_misbehaves(
+    library_url: str, place: Path, models: Models, name: str
+) -> None:
     """BAD_INPUTS: Ollama down, slow, wrong dimension, HTML → keyword search answers and says so."""
-    with served(place, asking(models.url)) as library:
+    with served(library_url, asking(models.url)) as library:
         library.add(place / "zoo")
     models.always = MISBEHAVIOUR[name]
-    with served(place, asking(models.url, timeout=0.1)) as library:
+    with served(library_url, asking(models.url, timeout=0.1)) as library:
         found = library.search("dog")
         assert matches(found) == {"dogs.md": "keyword"}
         assert [note.startswith("Searched by words only. ollama/m: ") for note in found.notes] == [True]
@@ -771,13 +785,13 @@ def test_words_answer_where_the_server_misbehaves(place: Path, models: Models, n
             library.search("dog", mode="semantic")
         assert library.add(content="A feline sleeps.", path="nap.md").failed
         assert matches(library.search("feline")) == {"nap.md": "keyword"}
-        assert store_of(library).check() == []
+        assert library.store.check() == []
 
 
 def test_commands_where_the_server_is_down(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue: hybrid answers by words with a note; semantic fails with exit 4, and so does embedding."""
     monkeypatch.setattr(http, "WAITS", ())
-    with serving() as models, served(place, asking(models.url)) as library:
+    with serving() as models, served(HERE, asking(models.url)) as library:
         library.add(place / "zoo")
     monkeypatch.setenv("QUIRE_EMBED_MODEL", "ollama/m")
     monkeypatch.setenv("QUIRE_EMBED_URL", f"http://127.0.0.1:{closed_port()}")
@@ -793,39 +807,43 @@ def test_commands_where_the_server_is_down(place: Path, run: Run, monkeypatch: p
     assert run("search", "purrs", "-m", "keyword")[0].startswith("  1. zoo:cats.md#cats")
 
 
-def test_an_address_that_no_server_can_have_does_not_stop_words(place: Path, models: Models) -> None:
+def test_an_address_that_no_server_can_have_does_not_stop_words(
+    library_url: str, place: Path, models: Models
+) -> None:
     """Issue: a model that cannot be used never blocks keyword search, whatever the reason."""
-    with served(place, asking(models.url)) as library:
+    with served(library_url, asking(models.url)) as library:
         library.add(place / "zoo")
-    with served(place, asking("http://a..b")) as library:
+    with served(library_url, asking("http://a..b")) as library:
         found = library.search("dog")
         assert matches(found) == {"dogs.md": "keyword"}
         assert "embed.url" in found.notes[0]
 
 
 @pytest.mark.parametrize(("short", "full"), [("ollama", "ollama/mxbai-embed-large"), ("mine", "folder/")])
-def test_a_model_may_be_set_by_its_short_name(place: Path, models: Models, short: str, full: str) -> None:
+def test_a_model_may_be_set_by_its_short_name(
+    library_url: str, place: Path, models: Models, short: str, full: str
+) -> None:
     """DESIGN §7: `ollama`, or a folder as it is seen from here, is the model that it stands for."""
     bundled = Path(quire.embed.__file__).parent / "model"
     (place / "mine").symlink_to(bundled)
     for _ in range(2):
-        with served(place, asking(models.url, short)) as library:
+        with served(library_url, asking(models.url, short)) as library:
             assert library.add(place / "zoo").failed == []
             assert library.status().model.startswith(full)
             assert library.search("dog").notes == ()
 
 
-def test_words_answer_where_the_folder_of_a_model_is_gone(place: Path) -> None:
+def test_words_answer_where_the_folder_of_a_model_is_gone(library_url: str, place: Path) -> None:
     """Issue: a failure of the model never blocks keyword search."""
     folder = place / "mine"
     folder.mkdir()
     for file in (Path(quire.embed.__file__).parent / "model").iterdir():
         (folder / file.name).symlink_to(file)
-    with opened(place, config("none")) as library:
+    with opened(library_url, config("none")) as library:
         library.add(content=ZOO["dogs.md"], path="dogs.md")
         library.embed(str(folder))
     (folder / "vocab.txt").unlink()
-    with opened(place, config("")) as library:
+    with opened(library_url, config("")) as library:
         found = library.search("dog")
         assert matches(found) == {"dogs.md": "keyword"}
         assert "the folder must hold model.onnx" in found.notes[0]
@@ -836,30 +854,31 @@ def test_words_answer_where_the_folder_of_a_model_is_gone(place: Path) -> None:
 # ------------------------------------------------------------------------------------- several processes
 
 
-def command(models: Models, *args: str) -> subprocess.Popen[str]:
-    """`quire` in a process of its own, asking the server."""
+def command(url: str, models: Models, *args: str) -> subprocess.Popen[str]:
+    """`quire` in a process of its own, asking the server of models."""
+    settings = {"QUIRE_LIBRARY": url, "QUIRE_EMBED_URL": models.url, "QUIRE_EMBED_PARALLEL": "2"}
     return subprocess.Popen(
         [Path(sys.executable).parent / "quire", *args],
-        env={**os.environ, "QUIRE_EMBED_URL": models.url, "QUIRE_EMBED_PARALLEL": "2"},
+        env={**os.environ, **settings},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def parts(place: Path, count: int) -> None:
+def parts(url: str, count: int) -> None:
     """One document of so many chunks, not embedded."""
-    with opened(place, config("none")) as library:
+    with opened(url, config("none")) as library:
         text = "".join(f"# Part {number}\n\nword{number} stands here.\n\n" for number in range(count))
         assert library.add(content=text, path="a.md").chunks == count
 
 
-def test_a_run_that_was_killed_goes_on(place: Path, models: Models) -> None:
+def test_a_run_that_was_killed_goes_on(library_url: str, models: Models) -> None:
     """BAD_INPUTS: kill -9 at any moment → reopens; no text is embedded twice but those of one batch."""
-    parts(place, 600)
+    parts(library_url, 600)
     models.next.extend([server.fine] * 12)  # the first nine are for the dimension and the first batch
     models.always = server.hang
-    with command(models, "embed", "--model", "ollama/m") as process:
+    with command(library_url, models, "embed", "--model", "ollama/m") as process:
         deadline = time.monotonic() + 30
         while len(models.asked) < 13 and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -867,33 +886,32 @@ def test_a_run_that_was_killed_goes_on(place: Path, models: Models) -> None:
         process.communicate(timeout=30)
     assert process.returncode == -signal.SIGKILL
     models.always = None
-    with opened(place, config("none")) as library:
+    with opened(library_url, config("none")) as library:
         assert library.status().embedded == embedding._BATCH
-        assert store_of(library).check() == []
-    with command(models, "embed", "--json") as process:
+        assert library.store.check() == []
+    with command(library_url, models, "embed", "--json") as process:
         out, err = process.communicate(timeout=30)
     assert process.returncode == 0, err
     assert json.loads(out)["embedded"] == 600 - embedding._BATCH
     asked = Counter(text for texts in models.inputs for text in texts if text.startswith("Part"))
     assert len(asked) == 600
     assert sum(times - 1 for times in asked.values()) <= embedding._BATCH
-    with opened(place, config("none")) as library:
+    with opened(library_url, config("none")) as library:
         assert library.status().embedded == 600
-        assert store_of(library).check() == []
+        assert library.store.check() == []
 
 
-def test_two_runs_at_once_give_each_chunk_one_vector(place: Path, models: Models) -> None:
+def test_two_runs_at_once_give_each_chunk_one_vector(library_url: str, models: Models) -> None:
     """BAD_INPUTS: two writers → both finish."""
-    parts(place, 300)
+    parts(library_url, 300)
     models.pause = 0.02
     embed = ("embed", "--model", "ollama/m")
-    with command(models, *embed) as one, command(models, *embed) as other:
+    with command(library_url, models, *embed) as one, command(library_url, models, *embed) as other:
         said = one.communicate(timeout=60), other.communicate(timeout=60)
     assert (one.returncode, other.returncode) == (0, 0), said
-    with opened(place, config("none")) as library:
-        store = store_of(library)
-        counted = store.db.execute("SELECT count(*), count(DISTINCT chunk) FROM vectors").fetchone()
-        assert counted == (300, 300)
+    with opened(library_url, config("none")) as library:
+        store = library.store
+        assert (vectors_in(store), store.counts().embedded) == (300, 300)
         assert len(store.models()) == 1
         assert store.check() == []
 
@@ -916,10 +934,10 @@ class Told:
         self.done += amount
 
 
-def test_long_work_tells_how_far_it_is(place: Path, tiny: Tiny) -> None:
+def test_long_work_tells_how_far_it_is(library_url: str, place: Path, tiny: Tiny) -> None:
     """HABITS: progress is told; surfaces show it."""
     told = Told()
-    with opened(place) as library:
+    with opened(library_url) as library:
         library.add(place / "zoo", progress=told)
     assert told.begun[-1] == ("embedding with tiny", 4, "chunks")
     assert told.done == 4

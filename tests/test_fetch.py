@@ -39,7 +39,7 @@ from quire.errors import (
     TransientError,
 )
 from quire.sources.fetch import Fetcher, Unpacker
-from quire.sources.page import Page
+from quire.sources.page import Page, Reading, likely_charset
 from quire.sources.urls import Resolve, is_public, normalise
 from tests.web_server import MIB, Handler, Site, bomb, cut_off, drip, reply, reset, silent, site
 
@@ -1196,3 +1196,35 @@ def test_importing_it_loads_no_network() -> None:
     code = "import sys, quire.sources.fetch; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"httpx2", "httpcore2", "anyio", "asyncio", "ssl"} & set(done.stdout.split())
+
+
+# ------------------------------------------------------------------------------------- piece by piece
+
+
+@given(
+    st.text(st.sampled_from("ab\r\n é🦊日\ufeff"), max_size=60),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "gb18030", "windows-1252"]),
+    st.lists(st.integers(0, 60), min_size=2, max_size=8),
+    st.binary(max_size=4),
+)
+def test_a_text_read_from_place_to_place_is_the_text(
+    text: str, charset: str, places: list[int], more: bytes
+) -> None:
+    """What is read a part at a time, and what is skipped, is what reading it at once gives."""
+    content = text.encode(charset, "replace") + more
+    page = Page("", "", 200, content, "text", charset, False, None, None, ())
+    whole = content.decode(charset, "replace")
+    assert "".join(Reading(page).pieces()) == whole
+    read, ordered = Reading(page), sorted(places)
+    for start, end in itertools.pairwise(ordered):
+        assert read(start, end) == whole[start:end]
+
+
+@pytest.mark.parametrize("before", [0, 16381, 16382, 16383, 16384, 40_000])
+@pytest.mark.parametrize(
+    ("end", "charset"),
+    [("é🦊".encode(), "utf-8"), ("🦊".encode()[:3], "windows-1252"), (b"\xe9 ", "windows-1252")],
+)
+def test_utf_8_is_told_from_the_rest_wherever_a_piece_ends(before: int, end: bytes, charset: str) -> None:
+    """D14: a character may lie across two pieces, or be cut off at the end."""
+    assert likely_charset(b"x" * before + end, "text")[0] == charset

@@ -460,6 +460,9 @@ def test_the_title(page: str, title: str) -> None:
         ),
         ("H<sub>2</sub>O x<sub>max</sub>", "H2O x_max\n"),
         ("<dl><dt>Pump</dt><dd>Moves water.</dd></dl>", "**Pump**\n\nMoves water.\n"),
+        ("<dl><dt><pre>&lt;!--</pre></dt><dd>Opens.</dd></dl>", "```\n<!--\n```\n\nOpens.\n"),
+        ("<dl><dt><xmp>a = b</xmp></dt></dl>", "```\na = b\n```\n"),
+        ("<dl><dt><h2>Pump</h2></dt><dd>Moves water.</dd></dl>", "## Pump\n\nMoves water.\n"),
         (
             "<dl><dt class='sig'>f(<em>a</em>, <em>*b</em>)<a class=headerlink href='#f'>¶</a></dt></dl>",
             "`f(a, *b)`\n",

@@ -447,3 +447,33 @@ def test_line_ends_do_not_matter(text: str, newline: str) -> None:
     """BAD_INPUTS: CRLF and lone CR."""
     other = text.replace("\n", newline)
     assert [(p.title, p.url) for p in pages(text)] == [(p.title, p.url) for p in pages(other)]
+
+
+WIDE = st.sampled_from(
+    ["🦊", "日本", "é", "—", "\u3000", "\xa0", "\u2028", "<日>\n", "<→\n", "# 日本 🦊\n", "**🦊**\n"]
+)
+
+
+@given(st.one_of(st.text(), st.lists(PIECE | WIDE, max_size=14).map("".join)))
+def test_a_narrow_text_has_the_same_pages(text: str) -> None:
+    """Issue: memory bounded. One byte stands for a character of any script, and nothing else changes."""
+    text = text.lstrip("\ufeff")
+    narrow = llmstxt.narrow(text).decode("latin-1")
+    assert len(narrow) == len(text)
+    asked: list[int] = []
+
+    def read(start: int, end: int) -> str:
+        asked.append(start)
+        return text[start:end]
+
+    assert llmstxt.pages(narrow, read) == pages(text)
+    assert asked == sorted(asked)
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["langwatch", "litellm", "mistral", "wormhole", "genaiscript"])
+def test_a_real_file_has_the_same_pages_when_narrow(name: str) -> None:
+    """Issue: all that real files hold, in their own scripts."""
+    text = (SHARED / "large_inputs" / "llms" / f"{name}-llms-full.txt").read_text("utf-8")
+    narrow = llmstxt.narrow(text).decode("latin-1")
+    assert llmstxt.pages(narrow, lambda start, end: text[start:end]) == pages(text)

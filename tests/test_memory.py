@@ -7,6 +7,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -28,8 +29,9 @@ LONG = "\n\n".join(f"Paragraph {n} is about topic{n}. " + "It goes on for a whil
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Library:
-    return Library.open(tmp_path / "library.db", create=True, config=WORDS)
+def library(library_url: str) -> Iterator[Library]:
+    with Library.open(library_url, create=True, config=WORDS) as opened:
+        yield opened
 
 
 def addresses(library: Library, query: str, **options: object) -> list[str]:
@@ -179,14 +181,16 @@ def test_a_failure_of_any_other_kind_keeps_the_entry_too(
     assert addresses(library, "topic29") == [row.address]
 
 
-def test_a_failure_to_embed_keeps_the_entry(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_to_embed_keeps_the_entry(
+    library_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """B10, B12: the embedding may follow; until then words find it."""
     absent = override(DEFAULT, {"embed": {"model": f"folder/{tmp_path}/absent"}})
-    with Library.open(tmp_path / "l.db", create=True, config=absent) as library:
+    with Library.open(library_url, create=True, config=absent) as library:
         row = library.remember("We deploy on Tuesdays.")
         assert f"{row.address} is kept, but embedding failed: " in caplog.text
         assert addresses(library, "deploy") == [row.address]
-    with Library.open(tmp_path / "l.db") as library:
+    with Library.open(library_url) as library:
         assert library.embed().embedded == 1
         assert addresses(library, "the day of a release", mode="semantic") == [row.address]
 
@@ -289,9 +293,9 @@ def test_what_is_not_there_is_told_from_no_match(library: Library) -> None:
         library.recall("deploy", limit=0)
 
 
-def test_a_memory_is_recalled_by_its_meaning(tmp_path: Path) -> None:
+def test_a_memory_is_recalled_by_its_meaning(library_url: str) -> None:
     """B11: hybrid, with the model that comes along."""
-    with Library.open(tmp_path / "l.db", create=True) as library:
+    with Library.open(library_url, create=True) as library:
         row = library.remember("We deploy on Tuesdays.")
         library.remember("The cat is called Tom.")
         assert addresses(library, "which day is a new version released")[0] == row.address
@@ -348,7 +352,9 @@ def exported(library: Library) -> list[dict[str, object]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_entries_are_carried_from_one_library_to_another(library: Library, tmp_path: Path) -> None:
+def test_entries_are_carried_from_one_library_to_another(
+    library: Library, fresh_url: Callable[[], str], tmp_path: Path
+) -> None:
     """Issue: export and import as JSON lines; the times are kept, importing twice changes nothing."""
     library.remember("We deploy on Tuesdays.\u2028\r\n", tags=["x", "y"], title="When", collection="work")
     library.learn(LONG)
@@ -358,7 +364,7 @@ def test_entries_are_carried_from_one_library_to_another(library: Library, tmp_p
     fields = "id kind collection path title tags created_at updated_at text"
     assert [set(line) for line in exported(library)] == [set(fields.split())] * 2
     time.sleep(0.01)
-    with Library.open(tmp_path / "other.db", create=True, config=WORDS) as other:
+    with Library.open(fresh_url(), create=True, config=WORDS) as other:
         report = other.import_(tmp_path / "out.jsonl")
         assert (report.added, report.failed) == (2, [])
         known = other.documents()

@@ -18,11 +18,12 @@ import pytest
 from psycopg import sql
 
 import quire
-from quire import embedding, indexer, query
+from quire import embedding, indexer, query, searcher
 from quire.config import override
 from quire.errors import LibraryError, MissingExtra, NoResults, SettingError
 from quire.library import Library
 from quire.query import Query
+from quire.searcher import Meaning
 from quire.stores import open_store, postgres_database, postgres_vectors, postgres_words
 from quire.stores.base import Filters, Store
 from quire.stores.matching import Phrase
@@ -61,9 +62,9 @@ QUERIES = [
 @pytest.fixture
 def url() -> Iterator[str]:
     """The URL of a new and empty PostgreSQL database."""
-    made = postgres.fresh_url()
+    made = postgres.borrow()
     yield made
-    postgres.drop(made)
+    postgres.give_back(made)
 
 
 @pytest.fixture
@@ -174,7 +175,9 @@ def test_a_term_counts_as_often_as_it_stands_there(store: PostgresStore) -> None
 def test_what_no_database_stores_is_cleaned_the_same_way(library_url: str, title: str) -> None:
     """PostgreSQL's text holds no NUL: titles and trails are the same on both."""
     with Library.open(library_url, create=True, config=WORDS) as library:
-        library.add(content="# H\0I\n\nokapi\0 text\n", path="a.md", collection="c", title=title)
+        text = "# H\0I\n\nokapi\0 text\n"  # no file has it, but a caller's document may
+        document = quire.Document.from_text(text, "a.md", collection="c", title=title)
+        library.store.write([indexer.prepare(document, WORDS)])
         row = library.document("c:a.md")
         assert row
         assert row.title == "a\ufffdb"
@@ -390,6 +393,50 @@ def test_a_check_finds_what_is_wrong(store: PostgresStore, url: str) -> None:
     assert len(store.check()) == 3
 
 
+TAMPERED = {
+    "DELETE FROM quire.chunks WHERE index = 0": "chunks that documents do not count: 1",
+    "DELETE FROM quire.sections WHERE position = 2": "documents whose sections are not those they count: 1",
+    "UPDATE quire.chunks SET section = 9 WHERE index = 0": "chunks in a section that is not there: 1",
+    "UPDATE quire.words SET size = size + 1": "documents whose terms are not those they count: 1",
+    "DELETE FROM quire.words": "chunks without terms, or terms without a chunk: 2",
+    "UPDATE quire.vectors SET digest = digest || 'x'": "vectors of texts that are not there: 2",
+    "DELETE FROM quire.vectors": "documents whose embedded chunks are not those they count: 1",
+    "DELETE FROM quire.embedded": "documents whose embedded chunks are not those they count: 1",
+    "UPDATE quire.embedded SET chunks = 7": "documents whose embedded chunks are not those they count: 1",
+    "INSERT INTO quire.documents SELECT (d).* FROM (SELECT jsonb_populate_record(d, '{\"seq\": 1}') AS d"
+    " FROM quire.documents AS d) AS twin": "documents that share a path: 1",
+}
+
+
+@pytest.mark.parametrize("statement", TAMPERED)
+def test_checking_names_what_was_tampered_with(store: PostgresStore, url: str, statement: str) -> None:
+    """Issue: what is kept twice says the same, and `quire status` says where it does not."""
+    store.write([prepared("# A\n\nfirst\n\n## B\n\nsecond\n", chunk={"strategy": "nodes"})])
+    embedding.embed(store, Tiny())
+    assert store.check() == []
+    postgres.execute(url, statement)
+    assert TAMPERED[statement] in store.check()
+
+
+@pytest.mark.parametrize(
+    ("statement", "refused"),
+    [
+        ("UPDATE quire.vectors SET model = 99", psycopg.errors.ForeignKeyViolation),
+        ("UPDATE quire.vectors SET document = 1", psycopg.errors.ForeignKeyViolation),
+        ("UPDATE quire.vectors SET vector = '[1, 2]'", psycopg.errors.DataException),
+    ],
+)
+def test_the_database_itself_refuses_vectors_of_nothing(
+    store: PostgresStore, url: str, statement: str, refused: type[psycopg.Error]
+) -> None:
+    """What SQLite only finds by checking cannot be written here: of no model, no document, another length."""
+    store.write([prepared("# A\n\nfirst\n")])
+    embedding.embed(store, Tiny())
+    with pytest.raises(refused):
+        postgres.execute(url, statement)
+    assert store.check() == []
+
+
 # ------------------------------------------------------------------------------------ searching
 
 
@@ -491,6 +538,28 @@ def test_common_words_rank_but_do_not_match(store: PostgresStore, monkeypatch: p
     assert found(store, "n", 5)[0].endswith(".md")
 
 
+def test_a_search_asks_the_server_few_times(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time is a round trip: so many whatever is found, and what is kept is asked for once."""
+    text = "# Zebra {0}\n\nA red apple {0}.\n\n## Part\n\nThe zebra {0} eats a red apple.\n"
+    store.write([prepared(text.format(n), f"{n}.md", chunk={"strategy": "nodes"}) for n in range(40)])
+    embedding.embed(store, Tiny())
+    (model,), asked, statements = store.models(), list[str](), store.db.rows
+
+    def rows(sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
+        asked.append(sql)
+        return statements(sql, args)
+
+    monkeypatch.setattr(store.db, "rows", rows)
+    settings, meaning = replace(WORDS.search, limit=30), Meaning(model, Tiny(), "")
+    for most in (15, 9):  # counted for the first, and kept for the next
+        asked.clear()
+        with store.reading():
+            result = searcher.search(store, "red zebra apple", Filters(), settings, meaning)
+        assert len(result.results) == 30
+        assert all("**" in found.snippet for found in result.results)
+        assert len(asked) <= most, asked
+
+
 def test_pairs_in_too_many_chunks_are_estimated(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -498,7 +567,7 @@ def test_pairs_in_too_many_chunks_are_estimated(
     store.write([prepared(f"# N\n\nred apple {n}\n", f"{n}.md") for n in range(300)])
     store.write([prepared(f"# N\n\napple red {n}\n", f"b{n}.md") for n in range(300)])
     monkeypatch.setattr(postgres_words, "CANDIDATES", 100)
-    monkeypatch.setattr(postgres_words, "SAMPLE", 300)
+    monkeypatch.setattr(postgres_words, "SAMPLE_OF_PAIRS", 250)
     paths = found(store, "red apple", 600)
     assert len(paths) == 600
     assert not [path for path in paths[:300] if path.startswith("b")]
@@ -824,6 +893,16 @@ def test_a_grant_is_widened_and_taken_away(shared: tuple[PostgresStore, str], te
         assert found(store, "zebra okapi") == []
 
 
+def test_a_grant_is_seen_by_who_has_the_library_open(shared: tuple[PostgresStore, str], tenant: str) -> None:
+    """What a tenant found before is no longer what it sees."""
+    store, url = shared
+    with opened(url) as mine:
+        for collections in (["mine"], ["mine", "theirs"], ["theirs"], ["mine"]):
+            store.grant(tenant, collections)
+            assert mine.collections() == collections
+            assert list(mine.counts().collections) == collections
+
+
 def test_a_role_without_a_grant_cannot_open_a_library(url: str, tenant: str) -> None:
     """Nothing is seen by default."""
     with opened(url, create=True):
@@ -936,6 +1015,21 @@ def test_a_connection_that_is_cut_while_writing_is_tried_again(store: PostgresSt
     assert postgres.execute(url, "SELECT name FROM quire.facts WHERE value = 'x'") == [("try2",)]
     cut(url)
     assert store.documents(Filters()) == []  # a reader gets a connection that works
+
+
+def test_connections_that_were_cut_while_idle_are_given_up_for_others(
+    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BAD_INPUTS: connection cut → the next reader and writer notice nothing, and need no patience."""
+    monkeypatch.setattr(postgres_database, "PATIENCE_SECONDS", 0.0)
+    for number in range(2):
+        with store.reading():  # a second connection writes
+            store.write([prepared(f"# A\n\nword{number}\n")])
+        assert cut(url) >= 2
+        assert found(store, f"word{number}") == ["a.md"]
+        assert cut(url) >= 1
+        store.write([prepared("# A\n\nlast\n")])
+    assert found(store, "last") == ["a.md"]
 
 
 def test_indexing_goes_on_while_connections_are_cut(url: str) -> None:

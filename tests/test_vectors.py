@@ -1,12 +1,11 @@
-"""Vectors in a SQLite library: what is nearest, what an edit keeps, what is remembered, what is checked."""
+"""Vectors in a library: what is nearest, what an edit keeps, what is remembered, what is checked."""
 
 from __future__ import annotations
 
 import itertools
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from functools import cache
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,15 @@ from quire.document import Document
 from quire.embedding import Embedded
 from quire.library import Library
 from quire.result import Hit
+from quire.stores import open_store, postgres_vectors
 from quire.stores import sqlite as stores
 from quire.stores import vectors as index
-from quire.stores.base import Filters
+from quire.stores.base import Filters, Store
+from quire.stores.postgres import PostgresStore
 from quire.stores.rows import MAX_CHUNKS, Model, Prepared, Unembedded, row_id
 from quire.stores.sqlite import SqliteStore
+from tests import postgres
+from tests.postgres import DATABASES
 from tests.test_embedding import Tiny
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 NODES = override(DEFAULT, {"chunk": {"strategy": "nodes"}})  # one chunk for each section
 EVERYTHING = Filters()
+FEW = 12  # examples for PostgreSQL
 NOBODY = Model(0, "nobody", 1, active=False)  # has no vectors: every chunk is unembedded to it
 
 
@@ -44,37 +48,46 @@ def prepared(path: str, *bodies: str, collection: str = "c") -> Prepared:
     return indexer.prepare(document, NODES)
 
 
-def texts_of(store: SqliteStore) -> dict[int, str]:
+def texts_of(store: Store) -> dict[int, str]:
     """What is embedded of each chunk."""
     return {chunk.chunk: chunk.text for chunk in store.unembedded(NOBODY, 100_000)}
 
 
-def embed(store: SqliteStore, tiny: Tiny) -> Embedded:
+def embed(store: Store, tiny: Tiny) -> Embedded:
     return embedding.embed(store, tiny)
 
 
-def rows(store: SqliteStore, what: str = "*") -> int:
-    return int(store.db.execute(f"SELECT count({what}) FROM vectors").fetchone()[0])
+def remembered(store: Store) -> int:
+    """How many vectors are kept of texts that are gone."""
+    if isinstance(store, SqliteStore):
+        return int(store.db.execute("SELECT count(*) - count(chunk) FROM vectors").fetchone()[0])
+    assert isinstance(store, PostgresStore)
+    return int(store.db.value("SELECT count(*) FROM quire.remembered"))
 
 
-def nearest(store: SqliteStore, tiny: Tiny, text: str, limit: int = 1) -> list[Hit]:
+def row_of(store: Store, path: str) -> int:
+    (row,) = (row.seq for row in store.documents(EVERYTHING) if row.path == path)
+    return row
+
+
+def nearest(store: Store, tiny: Tiny, text: str, limit: int = 1) -> list[Hit]:
     return store.search_vectors(store.models()[0], tiny.embed_query(text), EVERYTHING, limit)
 
 
-def assert_own_vectors(store: SqliteStore, tiny: Tiny) -> None:
+def assert_own_vectors(store: Store, tiny: Tiny) -> None:
     """Every chunk has one vector, and it is that of its text."""
     model, texts = store.models()[0], texts_of(store)
     assert store.check() == []
     assert store.unembedded(model, 10) == []
     assert store.count_unembedded(model) == 0
-    assert rows(store, "chunk") == len(texts)
+    assert len(store.vectors_of(model, texts)) == store.counts().embedded == len(texts)
     for chunk, text in texts.items():
         assert store.cosines(model, tiny.embed_query(text), [chunk])[chunk] == pytest.approx(1, abs=0.02)
 
 
 @pytest.fixture
-def store() -> Iterator[SqliteStore]:
-    with closing(SqliteStore(":memory:", create=True)) as store:
+def store(library_url: str) -> Iterator[Store]:
+    with closing(open_store(library_url, create=True)) as store:
         yield store
 
 
@@ -86,25 +99,31 @@ def tiny() -> Tiny:
 # ---------------------------------------------------------------------------------------------- searching
 
 
-@cache
-def large() -> SqliteStore:
+@pytest.fixture(scope="module", params=DATABASES)
+def large(request: pytest.FixtureRequest) -> Iterator[Store]:
     """3,000 chunks, of which 30 are in a collection of their own."""
-    store = SqliteStore(":memory:", create=True)
+    url = ":memory:" if request.param == "sqlite" else postgres.borrow()
+    with closing(open_store(url, create=True)) as store:
+        write_large(store)
+        yield store
+    if request.param != "sqlite":
+        postgres.give_back(url)
+
+
+def write_large(store: Store) -> None:
     store.write([prepared("big.md", *(f"w{number}" for number in range(2970)), collection="big")])
     store.write([prepared("small.md", *(f"w{number}" for number in range(30)), collection="small")])
-    return store
 
 
 _NUMBERS = itertools.count()
 
 
-def stored(vectors: Vectors) -> tuple[SqliteStore, Model, list[Unembedded]]:
+def stored(store: Store, vectors: Vectors) -> tuple[Model, list[Unembedded]]:
     """Vectors for the first chunks of the large store, under a model of their own."""
-    store = large()
     model = store.model(f"model{next(_NUMBERS)}", vectors.shape[1])
     chunks = store.unembedded(model, len(vectors))
     store.write_vectors(model, chunks, vectors)
-    return store, model, chunks
+    return model, chunks
 
 
 def units(vectors: Any) -> Vectors:
@@ -127,30 +146,36 @@ def near_some(vectors: Vectors, count: int) -> Vectors:
     return units(asked + 0.03 * chance.normal(size=asked.shape))
 
 
-def test_ten_of_thousands_are_those_that_brute_force_finds() -> None:
+def test_ten_of_thousands_are_those_that_brute_force_finds(large: Store) -> None:
     """Issue: recall@10 of the signatures and their rescoring, against exact float32 cosines."""
     vectors = clustered(3000, 384, seed=1)
-    store, model, chunks = stored(vectors)
+    model, chunks = stored(large, vectors)
     found = 0
     for question in near_some(vectors, 25):
         best = {chunks[place].chunk for place in np.argsort(-(vectors @ question))[:10]}
-        found += len(best & {hit.chunk for hit in store.search_vectors(model, question, EVERYTHING, 10)})
+        found += len(best & {hit.chunk for hit in large.search_vectors(model, question, EVERYTHING, 10)})
     assert found / 250 >= 0.95
 
 
-@effort(max_examples=60)
-@given(
-    st.integers(1, 60),
-    st.one_of(st.sampled_from([1, 2, 63, 64, 65, 100, 384]), st.integers(1, 200)),
-    st.integers(0, 2**32),
-    st.integers(1, 70),
-)
-def test_fewer_than_are_rescored_are_ranked_exactly(
-    count: int, dimension: int, seed: int, limit: int
-) -> None:
+def test_fewer_than_are_rescored_are_ranked_exactly(large: Store) -> None:
     """Issue: any dimension, a multiple of 64 or not; no score is off by more than eight bits lose."""
+
+    @effort(max_examples=60 if isinstance(large, SqliteStore) else FEW)
+    @given(
+        st.integers(1, 60),
+        st.one_of(st.sampled_from([1, 2, 63, 64, 65, 100, 384]), st.integers(1, 200)),
+        st.integers(0, 2**32),
+        st.integers(1, 70),
+    )
+    def holds(count: int, dimension: int, seed: int, limit: int) -> None:
+        assert_ranked_exactly(large, count, dimension, seed, limit)
+
+    holds()
+
+
+def assert_ranked_exactly(store: Store, count: int, dimension: int, seed: int, limit: int) -> None:
     vectors = clustered(count, dimension, seed)
-    store, model, chunks = stored(vectors)
+    model, chunks = stored(store, vectors)
     question = near_some(vectors, 1)[0]
     cosines = dict(zip((chunk.chunk for chunk in chunks), (vectors @ question).tolist(), strict=True))
     lost = float(np.abs(vectors).max() / 254 * np.abs(question).sum()) + 1e-5
@@ -163,32 +188,34 @@ def test_fewer_than_are_rescored_are_ranked_exactly(
     assert store.cosines(model, question, cosines) == pytest.approx(cosines, abs=lost)
 
 
-def test_a_filter_applies_before_the_cut() -> None:
+def test_a_filter_applies_before_the_cut(large: Store) -> None:
     """D rulings: a collection of one chunk in a hundred gets its own ten best, however far they are."""
     vectors = clustered(3000, 96, seed=2)
-    vectors[2970:] *= -1
-    store, model, chunks = stored(vectors)
-    small = {chunk.chunk: vectors[place] for place, chunk in enumerate(chunks) if place >= 2970}
-    for question in near_some(vectors[:2970], 5):
-        hits = store.search_vectors(model, question, Filters("small"), 10)
+    is_small = [chunk.document == row_of(large, "small.md") for chunk in large.unembedded(NOBODY, 3000)]
+    vectors[is_small] *= -1
+    model, chunks = stored(large, vectors)
+    small = {chunk.chunk: vectors[place] for place, chunk in enumerate(chunks) if is_small[place]}
+    for question in near_some(vectors[~np.array(is_small)], 5):
+        hits = large.search_vectors(model, question, Filters("small"), 10)
         best = sorted(small, key=lambda chunk: -float(small[chunk] @ question))[:10]
         assert len({hit.chunk for hit in hits} & set(best)) >= 9
         assert len(hits) == 10
-        assert {hit.document for hit in hits} == {chunks[-1].document}
-    assert store.search_vectors(model, question, Filters("absent"), 10) == []
-    assert len(store.search_vectors(model, question, Filters(not_paths=("big",)), 100)) == 30
+        assert {hit.document for hit in hits} == {row_of(large, "small.md")}
+    assert large.search_vectors(model, question, Filters("absent"), 10) == []
+    assert len(large.search_vectors(model, question, Filters(not_paths=("big",)), 100)) == 30
 
 
-def test_hits_name_their_document_and_section(store: SqliteStore, tiny: Tiny) -> None:
+def test_hits_name_their_document_and_section(store: Store, tiny: Tiny) -> None:
     """D18: a hit is a chunk with a score, found by meaning."""
     store.write([prepared("a.md", "one fish", "two birds"), prepared("b.md", "red cars")])
     embed(store, tiny)
     (hit,) = nearest(store, tiny, "Title birds birds two")
-    assert (hit.document, hit.chunk - hit.document * MAX_CHUNKS, hit.match) == (1, 1, "semantic")
+    assert (hit.document, hit.chunk - hit.document * MAX_CHUNKS) == (row_of(store, "a.md"), 1)
+    assert hit.match == "semantic"
     assert store.section(hit.document, hit.section).title == "two"
 
 
-def test_a_store_without_vectors_finds_nothing(store: SqliteStore, tiny: Tiny) -> None:
+def test_a_store_without_vectors_finds_nothing(store: Store, tiny: Tiny) -> None:
     """B10: chunks come before their vectors."""
     store.write([prepared("a.md", "one fish")])
     model = store.model("tiny", 16)
@@ -200,7 +227,7 @@ def test_a_store_without_vectors_finds_nothing(store: SqliteStore, tiny: Tiny) -
 # ----------------------------------------------------------------------------- edits, and what is remembered
 
 
-def test_an_edit_keeps_the_vectors_of_what_it_left(store: SqliteStore, tiny: Tiny) -> None:
+def test_an_edit_keeps_the_vectors_of_what_it_left(store: Store, tiny: Tiny) -> None:
     """D15, DESIGN §5: an edit re-embeds only what changed, even where it moved."""
     store.write([prepared("a.md", "one fish", "two birds", "three cars")])
     embed(store, tiny)
@@ -215,7 +242,7 @@ def test_an_edit_keeps_the_vectors_of_what_it_left(store: SqliteStore, tiny: Tin
     assert_own_vectors(store, tiny)
 
 
-def test_undoing_an_edit_embeds_nothing(store: SqliteStore, tiny: Tiny) -> None:
+def test_undoing_an_edit_embeds_nothing(store: Store, tiny: Tiny) -> None:
     """Issue: cache by (model, text hash)."""
     first, second = prepared("a.md", "one fish", "two birds"), prepared("a.md", "one fish", "two cars")
     for version in (first, second):
@@ -228,14 +255,14 @@ def test_undoing_an_edit_embeds_nothing(store: SqliteStore, tiny: Tiny) -> None:
     assert_own_vectors(store, tiny)
 
 
-def test_a_renamed_document_keeps_its_vectors(store: SqliteStore, tiny: Tiny) -> None:
+def test_a_renamed_document_keeps_its_vectors(store: Store, tiny: Tiny) -> None:
     """SEEDS H: rename keeps embeddings; so does removing a document and adding it under another path."""
     store.write([prepared("a.md", "one fish", "two birds")])
     embed(store, tiny)
     tiny.texts.clear()
-    store.move(1, "moved.md", 0)
+    store.move(row_of(store, "a.md"), "moved.md", 0)
     assert_own_vectors(store, tiny)
-    store.remove([1])
+    store.remove([row_of(store, "moved.md")])
     assert nearest(store, tiny, "fish") == []
     assert store.check() == []
     store.write([prepared("again.md", "two birds", "one fish")])
@@ -243,7 +270,7 @@ def test_a_renamed_document_keeps_its_vectors(store: SqliteStore, tiny: Tiny) ->
     assert_own_vectors(store, tiny)
 
 
-def test_the_same_text_is_embedded_once(store: SqliteStore, tiny: Tiny) -> None:
+def test_the_same_text_is_embedded_once(store: Store, tiny: Tiny) -> None:
     """Issue: in one batch, in one document, and in documents that come later."""
     store.write([prepared("a.md", "one fish", "one fish"), prepared("b.md", "one fish")])
     assert embed(store, tiny).embedded == 3
@@ -252,7 +279,7 @@ def test_the_same_text_is_embedded_once(store: SqliteStore, tiny: Tiny) -> None:
     assert len(tiny.texts) == 1
     assert len(nearest(store, tiny, "one fish", 10)) == 5
     assert_own_vectors(store, tiny)
-    store.remove([1, 2])
+    store.remove([row_of(store, "a.md"), row_of(store, "b.md")])
     assert len(nearest(store, tiny, "one fish", 10)) == 2
     assert_own_vectors(store, tiny)
 
@@ -265,65 +292,88 @@ STEP = st.one_of(
 )
 
 
-def after(steps: Sequence[tuple[str, list[str]] | str | None], tiny: Tiny) -> SqliteStore:
-    """A store with a history, which was sound at each step."""
-    store, peak = SqliteStore(":memory:", create=True), 0
+@contextmanager
+def after(
+    steps: Sequence[tuple[str, list[str]] | str | None], tiny: Tiny, database: str, most: int
+) -> Iterator[Store]:
+    """A store with a history, which was sound at each step and never remembered more than that."""
+    url = ":memory:" if database == "sqlite" else postgres.borrow()
+    with closing(open_store(url, create=True)) as store:
+        go_through(store, steps, tiny, most)
+        yield store
+    if database != "sqlite":
+        postgres.give_back(url)
+
+
+def go_through(store: Store, steps: Sequence[Any], tiny: Tiny, most: int) -> None:
+    peak = 0
     for step in [*steps, None]:
         if step is None:
             embed(store, tiny)
-            peak = max(peak, rows(store, "chunk"))
-            assert rows(store) <= peak + index.REMEMBERED
+            embedded = store.counts().embedded
+            peak = max(peak, embedded)
+            assert embedded + remembered(store) <= peak + most
         elif isinstance(step, str):
             store.remove([row.seq for row in store.documents(EVERYTHING) if row.path == step])
         else:
             store.write([prepared(step[0], *step[1])])
         assert store.check() == []
-    return store
 
 
-@effort(max_examples=40)
-@given(st.lists(STEP, max_size=10))
-def test_after_any_history_each_chunk_has_the_vector_of_its_text(steps: list[Any]) -> None:
+@pytest.mark.parametrize("database", DATABASES)
+def test_after_any_history_each_chunk_has_the_vector_of_its_text(database: str) -> None:
     """DESIGN §5: writing, removing and embedding in any order; no text is ever embedded twice."""
-    tiny = Tiny()
-    with closing(after(steps, tiny)) as store:
-        assert len(tiny.texts) == len(set(tiny.texts))
-        assert_own_vectors(store, tiny)
 
-
-@effort(max_examples=40)
-@given(st.lists(STEP, max_size=10), st.integers(0, 2))
-def test_what_is_remembered_is_bounded(steps: list[Any], remembered: int) -> None:
-    """Issue: bounded; a vector without a chunk makes room for one that has one."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "REMEMBERED", remembered)
+    @effort(max_examples=40 if database == "sqlite" else FEW)
+    @given(st.lists(STEP, max_size=10))
+    def holds(steps: list[Any]) -> None:
         tiny = Tiny()
-        with closing(after(steps, tiny)) as store:
+        with after(steps, tiny, database, index.REMEMBERED) as store:
+            assert len(tiny.texts) == len(set(tiny.texts))
             assert_own_vectors(store, tiny)
 
+    holds()
 
-def test_a_failed_write_leaves_the_vectors_as_they_were(store: SqliteStore, tiny: Tiny) -> None:
-    """DESIGN §5: one transaction covers vectors and blocks."""
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_what_is_remembered_is_bounded(database: str) -> None:
+    """Issue: bounded; a vector without a chunk makes room for one that has one."""
+
+    @effort(max_examples=40 if database == "sqlite" else FEW)
+    @given(st.lists(STEP, max_size=10), st.integers(0, 2))
+    def holds(steps: list[Any], most: int) -> None:
+        tiny = Tiny()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(index, "REMEMBERED", most)
+            patch.setattr(postgres_vectors, "REMEMBERED", most)
+            with after(steps, tiny, database, most) as store:
+                assert_own_vectors(store, tiny)
+
+    holds()
+
+
+def test_a_failed_write_leaves_the_vectors_as_they_were(store: Store, tiny: Tiny) -> None:
+    """DESIGN §5: one transaction covers vectors and what is kept beside them."""
     store.write([prepared("a.md", "one fish", "two birds")])
     model = store.model("tiny", 16)
     chunks = store.unembedded(model, 10)
     with pytest.raises((IndexError, ValueError)):
         store.write_vectors(model, chunks, tiny.embed_documents(["only one"]))
-    assert (rows(store), store.check(), store.count_unembedded(model)) == (0, [], 2)
+    assert (store.counts().embedded, store.check(), store.count_unembedded(model)) == (0, [], 2)
+    assert store.vectors_of(model, [chunk.chunk for chunk in chunks]) == {}
 
 
 # --------------------------------------------------------------------------------------------- two at once
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
+def two(library_url: str) -> Iterator[tuple[Store, Store]]:
     """One library, opened twice."""
-    path = str(tmp_path / "library.db")
-    with closing(SqliteStore(path, create=True)) as one, closing(SqliteStore(path)) as other:
+    with closing(open_store(library_url, create=True)) as one, closing(open_store(library_url)) as other:
         yield one, other
 
 
-def test_another_reader_sees_vectors_come_and_go(two: tuple[SqliteStore, SqliteStore], tiny: Tiny) -> None:
+def test_another_reader_sees_vectors_come_and_go(two: tuple[Store, Store], tiny: Tiny) -> None:
     """Issue: arrays are cached in each process, and refreshed when the library's generation moves."""
     one, other = two
     one.write([prepared("a.md", "one fish"), prepared("b.md", "two birds")])
@@ -332,26 +382,27 @@ def test_another_reader_sees_vectors_come_and_go(two: tuple[SqliteStore, SqliteS
     one.write([prepared("c.md", "one fish again")])
     embed(one, tiny)
     assert len(nearest(other, tiny, "one fish", 10)) == 3
-    one.remove([1])
-    assert {hit.document for hit in nearest(other, tiny, "one fish", 10)} == {2, 3}
+    b, c = row_of(one, "b.md"), row_of(one, "c.md")
+    one.remove([row_of(one, "a.md")])
+    assert {hit.document for hit in nearest(other, tiny, "one fish", 10)} == {b, c}
     one.write([prepared("b.md", "three cars")])
-    assert {hit.document for hit in nearest(other, tiny, "one fish", 10)} == {3}
+    assert {hit.document for hit in nearest(other, tiny, "one fish", 10)} == {c}
     assert other.counts().embedded == 1
 
 
-def test_a_reader_sees_one_moment(two: tuple[SqliteStore, SqliteStore], tiny: Tiny) -> None:
+def test_a_reader_sees_one_moment(two: tuple[Store, Store], tiny: Tiny) -> None:
     """Store: everything read within `reading` is of one moment, vectors too."""
     one, other = two
     one.write([prepared("a.md", "one fish")])
     embed(one, tiny)
     with other.reading():
         assert len(nearest(other, tiny, "one fish", 10)) == 1
-        one.remove([1])
+        one.remove([row_of(one, "a.md")])
         assert len(nearest(other, tiny, "one fish", 10)) == 1
     assert nearest(other, tiny, "one fish", 10) == []
 
 
-def test_another_reader_sees_a_switch_of_models(two: tuple[SqliteStore, SqliteStore], tiny: Tiny) -> None:
+def test_another_reader_sees_a_switch_of_models(two: tuple[Store, Store], tiny: Tiny) -> None:
     """D17: only the active model is searched, in every process."""
     one, other = two
     one.write([prepared("a.md", "one fish", "two birds")])
@@ -365,7 +416,7 @@ def test_another_reader_sees_a_switch_of_models(two: tuple[SqliteStore, SqliteSt
     assert other.counts().model == "wide"
 
 
-def test_a_model_does_not_inherit_what_another_left(store: SqliteStore) -> None:
+def test_a_model_does_not_inherit_what_another_left(store: Store) -> None:
     """D17: the vectors of a model that was given up are not those of the next one.
 
     Two switches are begun, the first is completed; then comes a third, with vectors of another size.
@@ -431,13 +482,15 @@ TAMPERED: dict[str, Tamper] = {
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_checking_names_what_was_tampered_with(store: SqliteStore, tiny: Tiny, name: str) -> None:
+def test_checking_names_what_was_tampered_with(tiny: Tiny, name: str) -> None:
     """Issue: blocks and vectors say the same, and `quire status` says where they do not."""
+    store = SqliteStore(":memory:", create=True)
     store.write([prepared("a.md", "one fish", "two birds", "three cars")])
     embed(store, tiny)
     assert store.check() == []
     TAMPERED[name](store.db)
     assert any(said.startswith("vectors: ") for said in store.check())
+    store.close()
 
 
 # ----------------------------------------------------------------------------------------------- migrating

@@ -13,7 +13,6 @@ element written anew as plain, well-formed HTML, which html-to-markdown turns in
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -56,7 +55,17 @@ _UNFIT = re.compile(f"[\ud800-\udfff{_LESS}{_AND}]")
 
 def _clean(html: str) -> str:
     """The page with line feeds for line ends, and without what no document can hold."""
-    return _UNFIT.sub("\ufffd", html.replace("\r\n", "\n").replace("\r", "\n").replace("\0", ""))
+    html = html.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return html if _is_fit(html) else _UNFIT.sub("\ufffd", html)
+
+
+def _is_fit(html: str) -> bool:
+    """Whether there is nothing unfit in a page, found out much faster than by looking for it."""
+    try:
+        html.encode()
+    except UnicodeEncodeError:
+        return False
+    return _LESS not in html and _AND not in html
 
 
 def _words(text: str) -> frozenset[str]:
@@ -151,7 +160,7 @@ class _Element:
 
     def means(self, meaning: str) -> bool:
         """Whether one of its names has a meaning, such as furniture."""
-        return any(_meaning(name) == meaning for name in self.names)
+        return bool(self.names) and any(_meaning(name) == meaning for name in self.names)
 
     def get(self, name: str) -> str:
         """An attribute, or ""."""
@@ -185,7 +194,7 @@ class _Builder:
     def __init__(self) -> None:
         self.root = _Element("body", {}, None)
         self.stack = [self.root]
-        self.open: Counter[str] = Counter()
+        self.open: dict[str, int] = {}  # how many elements of each tag are on the stack, of those that are
         self.beyond = 0  # how many elements are open that were too deep to be put on the stack
         self._seen: dict[str, list[_Element]] = {tag: [] for tag in _SEEN}
 
@@ -195,19 +204,25 @@ class _Builder:
 
     def feed(self, html: str) -> None:
         """Take in the whole page."""
-        at = 0
-        while found := _MARKUP.search(html, at):
-            self._text(html[at : found.start()])
-            at, tag = found.end(), (found["tag"] or "").lower()
-            if tag.startswith("/"):
+        at, search = 0, _MARKUP.search
+        while found := search(html, at):
+            start, after = found.span()
+            if at < start:
+                self._text(html[at:start])
+            at = after
+            tag, attributes = found.groups()
+            if tag is None:
+                continue
+            tag = tag.lower()
+            if tag[0] == "/":
                 self._end(tag[1:])
             elif tag in _RAW:
                 closing = _RAW_END[tag].search(html, at)
                 end = closing.start() if closing else len(html)
-                self._add(tag, found["attributes"]).children.append(unescape(html[at:end]))
+                self._add(tag, attributes).children.append(unescape(html[at:end]))
                 at = end
-            elif tag and tag not in _UNNESTED:
-                self._start(tag, found["attributes"])
+            elif tag not in _UNNESTED:
+                self._start(tag, attributes)
         self._text(html[at:])
 
     def _text(self, text: str) -> None:
@@ -221,7 +236,7 @@ class _Builder:
             self._add(tag, attributes)
         elif len(self.stack) < _MAX_DEPTH:
             self.stack.append(self._add(tag, attributes))
-            self.open[tag] += 1
+            self.open[tag] = self.open.get(tag, 0) + 1
         else:
             self.beyond += tag not in _END_IS_OPTIONAL
             self._text(_GAPS.get(tag, ""))
@@ -231,7 +246,7 @@ class _Builder:
     def _add(self, tag: str, attributes: str) -> _Element:
         element = _Element(tag, _attributes(attributes), self.stack[-1])
         self.stack[-1].children.append(element)
-        if tag in _SEEN and not self.open["svg"]:
+        if tag in _SEEN and "svg" not in self.open:
             self._seen[tag].append(element)
         return element
 
@@ -239,9 +254,8 @@ class _Builder:
         """Close what an end tag is meant for; one that stands in a cell closes nothing around the table."""
         if self.beyond and tag not in _END_IS_OPTIONAL:
             self.beyond -= 1
-        elif tag == self.stack[-1].tag and self.open[tag]:
-            self.stack.pop()
-            self.open[tag] -= 1
+        elif tag == self.stack[-1].tag and tag in self.open:
+            self._pop()
         elif tag in _HEADINGS:
             self._close(_HEADINGS, _CELLS)
         else:
@@ -249,16 +263,23 @@ class _Builder:
 
     def _close(self, tags: frozenset[str], barriers: frozenset[str]) -> None:
         """Close the nearest open element with one of the tags, and all in it, unless a barrier is nearer."""
-        if not any(map(self.open.get, tags)):
+        if self.open.keys().isdisjoint(tags):
             return
         for place in range(len(self.stack) - 1, 0, -1):
             tag = self.stack[place].tag
             if tag in tags:
                 while len(self.stack) > place:
-                    self.open[self.stack.pop().tag] -= 1
+                    self._pop()
                 return
             if tag in barriers:
                 return
+
+    def _pop(self) -> None:
+        tag = self.stack.pop().tag
+        if self.open[tag] == 1:
+            del self.open[tag]
+        else:
+            self.open[tag] -= 1
 
 
 def _attributes(text: str) -> dict[str, str]:
@@ -324,6 +345,7 @@ _DROPPED = (_RAW - {"xmp"}) | _words(
     "template svg audio video canvas embed link meta base input select option optgroup datalist"
 )
 _INVISIBLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_MAY_BE_FURNITURE = _words("nav header footer aside a ul ol")  # whatever they are called
 _ROLES = _words("navigation banner contentinfo search dialog alertdialog menu menubar")
 # What classes and ids are called by the tools that most documentation is made with.
 _NAMES = re.compile(
@@ -357,7 +379,7 @@ _FURNITURE_LINK = re.compile(
 )
 _STEPS_AT_MOST = 300  # characters that links to the page before and after take, with what is around them
 _CONTENTS_AT_LEAST = 3  # links that make a table of contents
-_NOTABLE = _HEADINGS | _words("main article pre table code b strong")
+_NOTABLE = _HEADINGS | _words("main article pre xmp table code b strong")
 
 # The elements that hold the content, the surest sign first.
 _SIGNS = (
@@ -367,6 +389,7 @@ _SIGNS = (
     " .page-content .markdown .prose .content #main #apicontent .book .body"
 )
 _CONTAINERS = _words(_SIGNS)
+_TELLING = _words("class id itemprop role")
 _INSIDE_CONTENT = frozenset({"main", "[role=main]", "article"})
 _Found = dict[str, list[_Element]]
 
@@ -380,24 +403,27 @@ def _sweep(root: _Element) -> _Found:
 
 def _weigh(element: _Element, found: _Found, *, inside: bool, in_link: bool) -> None:
     kept: list[_Element | str] = []
+    size = 0
     for child in element.children:
         if isinstance(child, str):
             kept.append(child)
-            if in_link:
-                element.linked += len(child.strip())
-            else:
-                element.plain += len(child.strip())
+            size += len(child.strip())
         elif not _is_dropped(child):
             kept.append(child)
             signs = _signs(child)
             within = inside or not signs.isdisjoint(_INSIDE_CONTENT)
-            _weigh(child, found, inside=within, in_link=in_link or child.tag == "a")
+            if child.children:
+                _weigh(child, found, inside=within, in_link=in_link or child.tag == "a")
             child.is_furniture = _is_furniture(child, inside)
             _tell(element, child)
-            if not child.is_furniture:
+            if signs and not child.is_furniture:
                 for sign in signs:
                     found.setdefault(sign, []).append(child)
     element.children = kept
+    if in_link:
+        element.linked += size
+    else:
+        element.plain += size
 
 
 def _tell(parent: _Element, child: _Element) -> None:
@@ -420,7 +446,7 @@ def _tell(parent: _Element, child: _Element) -> None:
 
 def _signs(element: _Element) -> frozenset[str]:
     """What says that an element may hold the content."""
-    if not element.attributes:
+    if element.attributes.keys().isdisjoint(_TELLING):
         return _CONTAINERS & {element.tag} if element.tag in _CONTAINERS else _NOTHING
     attributes = (f"[{name}={element.get(name).lower()}]" for name in ("role", "itemprop"))
     names = (f".{name}" for name in element.names)
@@ -435,15 +461,16 @@ def _meaning(name: str) -> str:
 
 
 def _is_dropped(element: _Element) -> bool:
-    if element.tag in _DROPPED:
+    tag = element.tag
+    if tag in _DROPPED:
         return True
-    if element.tag == "button":  # a heading that folds its section is one
+    if tag == "button":  # a heading that folds its section is one
         parent = element.parent
         return parent is None or parent.tag not in _HEADINGS or not _is_alone(element)
-    if element.tag == "dialog":
+    if tag == "dialog":
         return "open" not in element.attributes
     return bool(element.attributes) and (
-        _is_hidden(element) or _is_label(element) or (element.tag == "a" and _is_permalink(element))
+        _is_hidden(element) or _is_label(element) or (tag == "a" and _is_permalink(element))
     )
 
 
@@ -481,7 +508,10 @@ def _has_image(element: _Element) -> bool:
 
 
 def _is_furniture(element: _Element, inside: bool) -> bool:
-    tag, role = element.tag, element.get("role").lower() if element.attributes else ""
+    tag = element.tag
+    if not element.attributes and tag not in _MAY_BE_FURNITURE and "step" not in element.holds:
+        return False  # as are most
+    role = element.get("role").lower()
     if tag == "nav" or role in _ROLES:
         return True
     if tag == "header":
@@ -577,7 +607,7 @@ def _headings(page: _Builder, main: _Element) -> Iterator[_Element]:
 _MAX_NESTING = 10  # lists and quotes in one another: each is marked again on every line
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SMALL_NUMBER = re.compile(r"[1-9][0-9]?")
-_SPACE = re.compile(r"[ \t\n\f\xa0]+")
+_SPACE = re.compile(r"[ \t\n\f\xa0]{2,}|[\t\n\f\xa0]")  # all but the single spaces, which most are
 _TAG_LIKE = re.compile(r"<(?=[a-zA-Z/!?])")
 _ENTITY_LIKE = re.compile(r"&(?=#?\w{1,31};)")
 _INLINE = {
@@ -586,6 +616,7 @@ _INLINE = {
     **dict.fromkeys(("s", "strike", "del"), "del"),
     "q": "q",
 }
+_NOT_BOLD = _HEADINGS | {"pre", "xmp", "table"}
 _TITLE_WITHIN = 5  # elements from the start of a note
 _ADMONITION_TITLE = re.compile(r".*(?:title|heading)(?:[-_].*)?")
 _SCRIPT_AT_MOST = 20  # characters; what is longer is no exponent
@@ -679,17 +710,14 @@ class _Writer:
         self.in_heading = outer
 
     def bold(self, element: _Element) -> None:
-        """Write a line of its own, in bold unless it is bold or code already."""
+        """Write a line of its own, in bold unless it is bold or code already; no line holds other blocks."""
+        if not element.holds.isdisjoint(_NOT_BOLD):
+            self.wrapped(element, "div")
+            return
         marked = not element.holds.isdisjoint(("b", "strong", "code"))
         self.parts.append("<p>" if marked else "<p><strong>")
         self.write(element)
         self.parts.append("</p>" if marked else "</strong></p>")
-
-    def summary(self, element: _Element) -> None:
-        if element.holds & _HEADINGS:
-            self.wrapped(element, "div")
-        else:
-            self.bold(element)
 
     def term(self, element: _Element) -> None:
         """Write a term that is defined; the signature of a function is code."""
@@ -799,7 +827,7 @@ _WRITES: dict[str, Callable[[_Writer, _Element], None]] = {
     "ol": _Writer.ordered,
     "li": _Writer.item,
     "blockquote": _Writer.nested,
-    "summary": _Writer.summary,
+    "summary": _Writer.bold,
     "dt": _Writer.term,
     "a": _Writer.anchor,
     "img": _Writer.image,
@@ -814,7 +842,8 @@ def _marked(text: str) -> str:
 
 
 def _as_text(text: str) -> str:
-    return escape(_marked(_SPACE.sub(" ", text)), quote=False)
+    text = _SPACE.sub(" ", text)
+    return escape(_marked(text), quote=False) if "<" in text or "&" in text or ">" in text else text
 
 
 def _as_code(text: str) -> str:

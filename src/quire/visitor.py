@@ -8,15 +8,19 @@ visit that finds nothing new writes nothing.
 from __future__ import annotations
 
 import logging
+import pickle
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, overload
 from urllib.parse import urlsplit
+from weakref import finalize
 
 from quire.config import Config
 from quire.document import Document
-from quire.errors import QuireError, Refused, SourceError
+from quire.errors import LibraryError, QuireError, Refused, SourceError
 from quire.indexer import Report, made_by, prepare
 from quire.progress import Progress
 from quire.sources import names
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 log = logging.getLogger("quire")
+_IN_MEMORY = 1 << 18  # bytes of packed documents: a page, or a small site, needs no file
 _NOTHING = (None, None)  # what a server says that says nothing
 
 
@@ -61,7 +66,7 @@ def index_web(
 class Looked:
     """How a page or a site differs from what is stored of it."""
 
-    new: list[Prepared]  # pages that are new or have changed, or are to be cut anew
+    new: Sequence[Prepared]  # pages that are new or have changed, or are to be cut anew
     gone: list[int]  # documents whose pages a site links no more
     missing: set[str]  # URLs of pages that are linked, but not there
     said: dict[int, web.Said]  # what servers say of unchanged documents, where that is new
@@ -95,7 +100,7 @@ def look_at_web(
     same = {**pages.unchanged, **visit.unchanged}
     failed = sorted({**pages.failed, **visit.failed}.items())
     return Looked(
-        sorted(pages.new, key=lambda new: new.path),
+        pages.new.sorted(),
         _gone(rows, root, visit) if whole else [],
         visit.missing,
         {pages.known[url].seq: now for url, now in same.items() if now != known[url]},
@@ -126,12 +131,23 @@ def _visit(
     from quire.sources.fetch import Fetcher
 
     async def read() -> web.Visit:
-        async with Fetcher(config.web) as fetcher:
-            reader = web.Reader(fetcher, config, seen, pages.take)
-            await (reader.site(root, progress) if whole else reader.page(root))
-            return reader.visit
+        with web.Desk() as desk:
+            async with Fetcher(config.web) as fetcher:
+                reader = web.Reader(fetcher, config, seen, partial(pages.take, desk), desk)
+                await (reader.site(root, progress) if whole else reader.page(root))
+                return reader.visit
 
-    return _run(read)
+    try:
+        return _run(read)
+    except ExceptionGroup as problems:  # of pages that were read at once
+        if found := problems.subgroup(LibraryError):
+            raise _first(found) from None
+        raise
+
+
+def _first(problem: Exception) -> Exception:
+    """The first of a group of errors."""
+    return _first(problem.exceptions[0]) if isinstance(problem, ExceptionGroup) else problem
 
 
 def _run(work: Callable[[], Awaitable[T]]) -> T:
@@ -150,6 +166,111 @@ def _run(work: Callable[[], Awaitable[T]]) -> T:
         return pool.submit(anyio.run, work).result()
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A page to be cut and analysed, and what it will be called."""
+
+    page: web.WebPage
+    path: str
+    collection: str
+    kind: str
+    root: str | None
+    known: str | None  # the checksum of what is stored, if that is as the settings want it
+    config: Config
+
+
+def _packed(job: _Job) -> bytes | None:
+    """A page cut and analysed, as `_Kept` keeps it; None if it is as it was."""
+    document = _document(job)
+    if job.known == document.checksum:
+        return None
+    etag, last_modified = job.page.said
+    prepared = prepare(
+        document,
+        job.config,
+        job.kind,
+        url=job.page.url,
+        root=job.root,
+        etag=etag,
+        last_modified=last_modified,
+    )
+    prepared = replace(prepared, warnings=(*job.page.warnings, *prepared.warnings))
+    return pickle.dumps(prepared)
+
+
+def _document(job: _Job) -> Document:
+    page = job.page
+    make: Any = Document.from_bytes if isinstance(page.content, bytes) else Document.from_text
+    document: Document = make(
+        page.content,
+        job.path,
+        collection=job.collection,
+        format=page.format,
+        title=page.title,
+        settings=job.config.document,
+    )
+    return document
+
+
+class _Kept(Sequence[Prepared]):
+    """Documents that wait to be written: packed, in a file that goes with it, and read one at a time."""
+
+    def __init__(self) -> None:
+        from tempfile import SpooledTemporaryFile  # with what it loads: a search need not wait for it
+
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  closed with the last that holds it
+        finalize(self, _close, self._file)
+        self._places: list[tuple[str, int, int]] = []  # path, place in the file, and bytes of each
+        self._size = 0
+
+    def add(self, path: str, packed: bytes) -> None:
+        """Keep a document. Raises LibraryError where there is no room for it."""
+        with _room():
+            self._file.seek(self._size)
+            self._file.write(packed)
+        self._places.append((path, self._size, len(packed)))
+        self._size += len(packed)
+
+    def sorted(self) -> Self:
+        """Itself, by path."""
+        self._places.sort()
+        return self
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Prepared: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Prepared]: ...
+    def __getitem__(self, index: int | slice) -> Prepared | Sequence[Prepared]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        _, start, size = self._places[index]
+        with _room():
+            self._file.seek(start)
+            packed = self._file.read(size)
+        prepared: Prepared = pickle.loads(packed)  # noqa: S301  this process wrote it
+        return prepared
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        import tempfile
+
+        what = f"cannot keep pages until all are read, so nothing was written: {problem.strerror}"
+        where = tempfile.tempdir or "the folder for temporary files"
+        raise LibraryError(where, f"{what}. Make room there, or name another folder in TMPDIR") from problem
+
+
+def _close(file: IO[bytes]) -> None:
+    with suppress(OSError):  # what did not fit fits no better now
+        file.close()
+
+
 class _Pages:
     """Pages as they come in: what is new is cut and analysed, beside the network."""
 
@@ -159,7 +280,7 @@ class _Pages:
         self.root, self.collection, self.kind, self.config = root, collection, kind, config
         self.known = {row.url: row for row in rows if row.url}
         self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # whose each path is
-        self.new: list[Prepared] = []
+        self.new = _Kept()
         self.unchanged: dict[str, web.Said] = {}
         self.failed: dict[str, str] = {}
 
@@ -167,17 +288,30 @@ class _Pages:
         """Whether a page is stored as the settings want it."""
         return self.known[url].made_by == made_by(self.config)
 
-    async def take(self, page: web.WebPage) -> None:
-        """Prepare a page, unless it is as it was."""
-        from quire.sources.web import in_thread
-
+    async def take(self, desk: web.Desk, page: web.WebPage) -> None:
+        """Prepare a page, unless it is as it was. Raises LibraryError where it cannot be kept."""
         try:
-            if prepared := await in_thread(self._prepared, page, self._path(page.url)):
-                self.new.append(prepared)
-            else:
-                self.unchanged[page.url] = page.said
+            job = self._job(page)
+            packed = await desk.do(page.url, _packed, job)
         except QuireError as error:
             self.failed[page.url] = error.reason if isinstance(error, SourceError) else str(error)
+            return
+        if packed is None:
+            self.unchanged[page.url] = page.said
+        else:
+            self.new.add(job.path, packed)
+
+    def _job(self, page: web.WebPage) -> _Job:
+        row = self.known.get(page.url)
+        return _Job(
+            page,
+            self._path(page.url),
+            self.collection,
+            self.kind,
+            root=row.root if row else self.root,  # who added it first has it
+            known=row.checksum if row and self.is_current(page.url) else None,
+            config=self.config,
+        )
 
     def _path(self, url: str) -> str:
         """The page's path: the one that it has, or one that is free. Raises Refused if there is none."""
@@ -193,33 +327,3 @@ class _Pages:
             raise Refused(url, f"{has}. Name another collection: -c NAME")
         self.places[path] = url
         return path
-
-    def _prepared(self, page: web.WebPage, path: str) -> Prepared | None:
-        """A page cut and analysed; None if it is as it was."""
-        document = self._document(page, path)
-        row = self.known.get(page.url)
-        if row and row.checksum == document.checksum and self.is_current(page.url):
-            return None
-        etag, last_modified = page.said
-        prepared = prepare(
-            document,
-            self.config,
-            self.kind,
-            url=page.url,
-            root=row.root if row else self.root,  # who added it first has it
-            etag=etag,
-            last_modified=last_modified,
-        )
-        return replace(prepared, warnings=(*page.warnings, *prepared.warnings))
-
-    def _document(self, page: web.WebPage, path: str) -> Document:
-        make: Any = Document.from_bytes if isinstance(page.content, bytes) else Document.from_text
-        document: Document = make(
-            page.content,
-            path,
-            collection=self.collection,
-            format=page.format,
-            title=page.title,
-            settings=self.config.document,
-        )
-        return document

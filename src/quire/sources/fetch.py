@@ -20,6 +20,7 @@ from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from quire.config import WebSettings
@@ -252,16 +253,16 @@ class Fetcher:
 
     async def _read(self, job: _Job, reply: Response, encoding: str) -> bytes:
         """The content of an answer, decompressed piece by piece up to the cap."""
-        content = bytearray()
+        content = BytesIO()  # gives its bytes away without a copy
         unpacker = Unpacker(encoding)
         async with aclosing(reply.aiter_stream()) as packed:
             async for data in packed:
                 for piece in unpacker.feed(data):
-                    content += piece
-                    self._check_size(job, len(content))
+                    content.write(piece)
+                    self._check_size(job, content.tell())
         if not unpacker.is_whole:
             raise Again("cannot be fetched: it ended in the middle")
-        return bytes(content)
+        return content.getvalue()
 
     def _check_fields(self, job: _Job, fields: Mapping[str, str]) -> None:
         """Raises for content that need not be read."""

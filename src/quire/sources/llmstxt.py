@@ -11,9 +11,11 @@ of level 1 and what follows.
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from urllib.parse import urljoin, urlsplit
 
@@ -215,23 +217,62 @@ _MANY_HEADINGS = 10  # for each separator: then the separators are part of the c
 _Front = dict[int, tuple[int, bool]]  # where front matter begins: its end, and whether it names a page
 
 
-def pages(text: str) -> list[FullPage]:
-    """The pages of an llms-full.txt; what stands before the first is one of its own."""
-    body = text.replace("\r\n", " \n").replace("\r", "\n")
-    if text.startswith(BOM):
-        body = f"\n{body[1:]}"
+def pages(text: str, read: Callable[[int, int], str] | None = None) -> list[FullPage]:
+    """The pages of an llms-full.txt; what stands before the first is one of its own.
+
+    Where `text` is only its `narrow` form, `read` gives the text itself from one place to another; it is
+    asked in the order of the text.
+    """
+    read = read or partial(_between, text)
+    size, body = len(text), _plain_lines(text)
     headings = [heading.start for heading in markdown.scan(body).headings if heading.level == 1]
     lines = f"\n{body}"  # the line feed before a line is where that line begins in the text
+    del text, body
     found, front = _separators(lines)
     kind, marks = _choose(lines, headings, found, front)
     if not marks or lines[: marks[0]].strip():
         marks = [0, *marks]
-    edges = pairwise([0, *marks[1:], len(text)])
+    edges = pairwise([0, *marks[1:], size])
     return [
-        FullPage(*_name(lines, mark, end, kind, front), start, end)
+        FullPage(
+            *_name(_plain_lines(read(mark, min(end, mark + _OWN))), lines, mark, end, kind, front), start, end
+        )
         for mark, (start, end) in zip(marks, edges, strict=True)
         if end > start
     ]
+
+
+def _between(text: str, start: int, end: int) -> str:
+    return text[start:end]
+
+
+def _plain_lines(text: str) -> str:
+    """The text, of the same length, with a line feed at the end of every line."""
+    body = text.replace("\r\n", " \n").replace("\r", "\n")
+    return f"\n{body[1:]}" if body.startswith(BOM) else body
+
+
+def narrow(text: str) -> bytes:
+    """The text, without a byte order mark, in Latin-1: the same to all that tells where pages begin.
+
+    Letters stay letters, white space stays white space, and neither becomes markup. In memory a text with
+    an emoji in it takes four bytes for each of its characters, and so does every copy; this takes one.
+    """
+    return text.encode("latin-1", "quire.narrow")
+
+
+def _narrowed(problem: UnicodeError) -> tuple[bytes, int]:
+    assert isinstance(problem, UnicodeEncodeError)  # noqa: S101
+    wide = problem.object[problem.start : problem.end]
+    return b"".join(map(_kind, wide)), problem.end
+
+
+def _kind(character: str) -> bytes:
+    """A letter for a letter, a no-break space for white space, a section sign for the rest."""
+    return b"\xe9" if character.isalnum() else b"\xa0" if character.isspace() else b"\xa7"
+
+
+codecs.register_error("quire.narrow", _narrowed)
 
 
 def _separators(lines: str) -> tuple[dict[str, list[int]], _Front]:
@@ -333,6 +374,7 @@ def _fences_in(text: str) -> Iterator[tuple[int, int]]:
 # -------------------------------------------------------------------------------- one page
 
 _HEAD = 3000  # characters in which a page says what it is called
+_OWN = _LONGEST_FRONT + _HEAD  # those that may tell anything of it
 _FIRST = 3  # lines in which it says where it comes from
 _ATTRIBUTE = r"^\s*<\w+\b[^>\n]*?\s{}=[\"']([^\"'\n]+)[\"']"
 _TITLE_ATTRIBUTE = re.compile(_ATTRIBUTE.format("(?:title|name)"))
@@ -351,25 +393,23 @@ _URL = re.compile(
 )
 
 
-def _name(lines: str, start: int, end: int, kind: str, front: _Front) -> tuple[str, str | None]:
-    """The title of a page and its address."""
-    first = _first_lines(lines, start, end, front)
+def _name(own: str, lines: str, start: int, end: int, kind: str, front: _Front) -> tuple[str, str | None]:
+    """The title of a page and its address, by how it begins."""
+    first = own[: _first_lines(lines, start, end, front)]
     url = _URL.search(first)
-    head = lines[start + 1 : min(end, start + _HEAD) + 1]
-    return _title(head, first, kind).strip(), next(filter(None, url.groups())) if url else None
+    return _title(own[:_HEAD], first, kind).strip(), next(filter(None, url.groups())) if url else None
 
 
-def _first_lines(lines: str, start: int, end: int, front: _Front) -> str:
-    """The first lines of a page, and the front matter that begins in them."""
+def _first_lines(lines: str, start: int, end: int, front: _Front) -> int:
+    """How long the first lines of a page are, with the front matter that begins in them."""
     stop = start
     for _ in range(_FIRST):
         if stop in front:
             stop = front[stop][0]
         stop = lines.find("\n", stop + 1)
         if not 0 <= stop <= end:
-            stop = end + 1
-            break
-    return lines[start + 1 : min(stop, start + _LONGEST_FRONT + _HEAD)]
+            return end - start
+    return stop - start - 1
 
 
 def _title(head: str, first: str, kind: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from urllib.parse import unquote
 
 
@@ -51,6 +52,7 @@ def kind_of(head: str, media: str, path: str) -> str:
     return "html" if media != "text/plain" and _HTML_PATH.fullmatch(name) else "text"
 
 
+_PIECE = 1 << 14
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,>]+)", re.IGNORECASE)
 _META = re.compile(r"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([^\s\"';,/>]+)", re.IGNORECASE)
@@ -82,11 +84,46 @@ def likely_charset(content: bytes, kind: str) -> tuple[str, bool]:
     known = _known(said[1]) if said else None
     if known and not known.startswith("utf-16"):  # one that could be read to here is not in UTF-16
         return known, False
+    return ("utf-8", False) if _is_utf8(content) else ("windows-1252", True)
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Whether bytes are UTF-8, told piece by piece: as text they can take four times the memory."""
+    import codecs
+
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        content.decode("utf-8")
+        for start in range(0, len(content), _PIECE):
+            decoder.decode(content[start : start + _PIECE])
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return "windows-1252", True
-    return "utf-8", False
+        return False
+    return True
+
+
+class Reading:
+    """The text of a page, read from place to place, forward only: it is never there as a whole."""
+
+    def __init__(self, page: Page) -> None:
+        # newline="" leaves line ends as they are.
+        self._rest = TextIOWrapper(BytesIO(page.content), page.charset, "replace", newline="")
+        self._at = 0
+
+    def __call__(self, start: int, end: int) -> str:
+        """The text between two places, of which the first is not before the last that was read."""
+        while self._at < start and self._next(min(start - self._at, _PIECE)):
+            pass
+        return self._next(end - start)
+
+    def pieces(self) -> Iterator[str]:
+        """The rest of the text."""
+        while piece := self._next(_PIECE):
+            yield piece
+
+    def _next(self, size: int) -> str:
+        found = self._rest.read(size)
+        self._at += len(found)
+        return found
 
 
 def _known(name: str) -> str | None:

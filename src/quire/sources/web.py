@@ -8,11 +8,17 @@ has not changed since it was last read is not sent again, except where its links
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from quire import html
@@ -21,15 +27,19 @@ from quire.errors import NotFound, Refused, SourceError, TransientError
 from quire.progress import Progress, Silent
 from quire.sources import llmstxt
 from quire.sources.names import FULL, INDEX
-from quire.sources.page import Page
+from quire.sources.page import Page, Reading
 from quire.sources.urls import is_address, normalise, target_of
 
 if TYPE_CHECKING:
-    from anyio import Lock
+    from anyio import CapacityLimiter, Lock
 
     from quire.sources.fetch import Fetcher
+    from quire.workers import Workers
 
 T = TypeVar("T")
+log = logging.getLogger("quire")
+_MANY, _LONG = 16, 0.5  # pieces of work, and seconds: before, starting processes costs more than they save
+_AT_ONCE = 4  # pages of an llms-full.txt that are worked on: two processes, and what waits for them
 _LITTLE = 2000  # characters: a page with more says more than that there is none
 _GUESSES = 3  # markdown twins that may be missing before no more are looked for
 _GONE = re.compile(
@@ -96,14 +106,89 @@ def _same_owner(host: str, other: str) -> bool:
     return owner is not None and owner == _suffixes().privatesuffix(other)
 
 
+class Desk:
+    """Where pages are worked on beside the network: in a thread, or in processes once that took a while."""
+
+    def __init__(self) -> None:
+        self._starter = ThreadPoolExecutor(1)
+        self._workers: Future[Workers | None] | None = None
+        self._done, self._seconds = 0, 0.0  # pieces of work that a thread did, and what they took
+        self._thread: CapacityLimiter | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._starter.shutdown()
+        if self._workers and (workers := self._workers.result()):
+            workers.__exit__(None, None, None)
+
+    async def do(self, url: str, work: Callable[..., T], *args: Any) -> T:
+        """What a function of a module makes of a page. Raises SourceError if it ends its process."""
+        if workers := self._ready():
+            return await in_thread(_called, workers, url, work, *args)
+        from anyio import CapacityLimiter
+        from anyio.to_thread import run_sync
+
+        # Several threads would be no faster, and each would have memory of its own.
+        self._thread = self._thread or CapacityLimiter(1)
+        answer, seconds = await run_sync(_timed, work, *args, limiter=self._thread)
+        self._done, self._seconds = self._done + 1, self._seconds + seconds
+        return answer
+
+    def _ready(self) -> Workers | None:
+        """Processes, if there are some; they are started where there seems to be much to do."""
+        if self._workers is None:
+            if self._done >= _MANY and self._seconds >= _LONG:
+                self._workers = self._starter.submit(_workers)
+            return None
+        return self._workers.result() if self._workers.done() else None
+
+
+def _called(workers: Workers, url: str, work: Callable[..., T], *args: Any) -> T:
+    from quire.workers import WorkerDied
+
+    try:
+        return workers.call(work, *args)
+    except WorkerDied as error:
+        raise SourceError(url, str(error)) from None
+
+
+def _timed(work: Callable[..., T], *args: Any) -> tuple[T, float]:
+    """What a function returns, and the seconds of the processor that it took."""
+    began = time.thread_time()
+    return work(*args), time.thread_time() - began
+
+
+def _workers() -> Workers | None:
+    """Processes that have shown that they can read pages; None where none can be had, or none would help."""
+    from quire.workers import COUNT, WorkerDied, Workers
+
+    if (os.cpu_count() or 1) < COUNT:
+        return None
+    with ExitStack() as stack:
+        try:
+            workers = stack.enter_context(Workers())
+            for _ in range(COUNT):  # each in its turn: the free ones stand in line
+                workers.call(html.to_markdown, "")
+        except (OSError, WorkerDied) as problem:
+            log.warning("no worker process starts (%s): this process reads alone", problem)
+            return None
+        stack.pop_all()
+        return workers
+
+
 class Reader:
     """Reads a page or a site with one fetcher.
 
-    `known` is what servers said of the pages that are stored; pages that are read are handed to `take`.
+    `known` is what servers said of the pages that are stored; pages that are read are handed to `take`,
+    several at once.
     """
 
-    def __init__(self, fetcher: Fetcher, config: Config, known: Mapping[str, Said], take: Take) -> None:
-        self.fetcher, self.config, self.known, self.take = fetcher, config, known, take
+    def __init__(
+        self, fetcher: Fetcher, config: Config, known: Mapping[str, Said], take: Take, desk: Desk
+    ) -> None:
+        self.fetcher, self.config, self.known, self.take, self.desk = fetcher, config, known, take, desk
         self.visit = Visit()
         self._site = ""  # its llms.txt; "" for a page that a person named
         self._rules: dict[str, Any] = {}  # of robots.txt, by origin
@@ -139,7 +224,7 @@ class Reader:
         return await in_thread(_links, page) if follow and page.kind == "markdown" else ()
 
     async def _html(self, url: str, page: Page, follow: bool) -> Iterable[str]:
-        article = await in_thread(_article, page, follow)
+        article = await self.desk.do(url, _article, page, follow)
         if _GONE.fullmatch(article.title.strip()) and len(article.text) < _LITTLE:
             raise NotFound(url, f"says {article.title.strip()!r}, though its status is 200", 404)
         if twin := await self._twin((*page.links, *article.alternates), page):
@@ -233,24 +318,28 @@ class Reader:
                 self.visit.notes.append(f"{FULL} could not be read: {full.reason}")
                 self.visit.unsure = f"{FULL} could not be read"
             return False
-        text = _text(full)
-        pages = await in_thread(_filled, text)
+        pages = await in_thread(_filled, full)
         if not pages:
             self.visit.unsure = f"{FULL} is empty"
         elif 2 * len(pages) < links:
             short = f"{FULL} has {len(pages):,} pages for {links:,} links"
             self.visit.notes.append(f"{short}, so the links were read instead.")
         else:
-            await self._pages(text, pages, full.final_url)
+            await self._pages(full, pages)
             return True
         return False
 
-    async def _pages(self, text: str, pages: list[llmstxt.FullPage], base: str) -> None:
+    async def _pages(self, full: Page, pages: list[llmstxt.FullPage]) -> None:
         taken = set(self.visit.present)
-        urls = [_unused(_own_url(page, base), taken) for page in pages]
+        urls = [_unused(_own_url(page, full.final_url), taken) for page in pages]
         self.visit.present |= taken
-        for url, page in self._capped(list(zip(urls, pages, strict=True)), self.config.web.max_pages):
-            await self.take(WebPage(url, page.title or None, text[page.start : page.end], "markdown"))
+        some = self._capped(list(zip(urls, pages, strict=True)), self.config.web.max_pages)
+        read = Reading(full)
+        await _each(
+            self.take,
+            (WebPage(url, page.title or None, read(page.start, page.end), "markdown") for url, page in some),
+            _AT_ONCE,
+        )
 
     def _capped(self, pages: list[T], most: int) -> list[T]:
         """As many as may be read; it is said if there are more."""
@@ -282,9 +371,6 @@ class Reader:
 
     async def _level(self, urls: list[str], progress: Progress, *, follow: bool) -> dict[str, Iterable[str]]:
         """Read pages, a few at once; the links of those that could be read."""
-        from anyio import CapacityLimiter, create_task_group
-
-        limit = CapacityLimiter(self.config.web.concurrency)
         found: dict[str, Iterable[str]] = {}
 
         async def read(url: str) -> None:
@@ -294,14 +380,9 @@ class Reader:
                 found[url] = await self._page(url, follow=follow)
             except SourceError as problem:
                 self.visit.fail(url, problem)
-            finally:
-                limit.release_on_behalf_of(url)
             progress.advance(1, url not in found)
 
-        async with create_task_group() as tasks:
-            for url in urls:
-                await limit.acquire_on_behalf_of(url)
-                tasks.start_soon(read, url)
+        await _each(read, urls, self.config.web.concurrency)
         return found
 
     def _new(self, links: Iterable[str]) -> tuple[list[str], int]:
@@ -352,9 +433,18 @@ def _links(page: Page) -> list[str]:
     return [link.url for link in llmstxt.parse(_text(page), page.final_url).links]
 
 
-def _filled(text: str) -> list[llmstxt.FullPage]:
+def _filled(full: Page) -> list[llmstxt.FullPage]:
     """The pages of an llms-full.txt that say something."""
-    return [page for page in llmstxt.pages(text) if text[page.start : page.end].strip()]
+    text = _narrow(full)
+    return [page for page in llmstxt.pages(text, Reading(full)) if text[page.start : page.end].strip()]
+
+
+def _narrow(full: Page) -> str:
+    """The narrow form of a text, made without the text itself or as many pieces in memory."""
+    narrow = BytesIO()
+    for piece in Reading(full).pieces():
+        narrow.write(llmstxt.narrow(piece))
+    return narrow.getvalue().decode("latin-1")
 
 
 def _own_url(page: llmstxt.FullPage, base: str) -> str:
@@ -401,6 +491,24 @@ def _twins(url: str) -> list[str]:
     else:
         names = [f"{path}.md"]
     return [parts._replace(path=name).geturl() for name in names]
+
+
+async def _each(work: Callable[[T], Awaitable[None]], items: Iterable[T], most: int) -> None:
+    """Do something with every item, so many at once."""
+    from anyio import Semaphore, create_task_group
+
+    free = Semaphore(most)
+
+    async def one(item: T) -> None:
+        try:
+            await work(item)
+        finally:
+            free.release()
+
+    async with create_task_group() as tasks:
+        for item in items:
+            await free.acquire()
+            tasks.start_soon(one, item)
 
 
 async def in_thread(work: Callable[..., T], *args: Any) -> T:

@@ -63,7 +63,8 @@ class Store(Protocol):
     def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
         """Write documents in one transaction; for each, whether it replaced one of the same identity.
 
-        Those to `remove` go in the same transaction.
+        Those to `remove` go in the same transaction. The batch may fetch each document only when it is asked
+        for, and may be asked more than once.
         """
         ...
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from psycopg import sql
 
@@ -32,7 +32,7 @@ from quire.stores.postgres_database import (
 )
 from quire.stores.postgres_vectors import VectorTable
 from quire.stores.postgres_words import Words
-from quire.stores.postgres_writing import Identity, identity_of, next_generation
+from quire.stores.postgres_writing import Identity, Latest, next_generation
 from quire.stores.rows import (
     MAX_CHUNKS,
     ChunkRow,
@@ -49,12 +49,18 @@ from quire.stores.rows import (
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
-T = TypeVar("T")
-
 _TERMS = str(analyze.VERSION)
 _DOCUMENT = ", ".join(f"d.{field.name}" for field in fields(DocumentRow))
 _SECTION = ", ".join(f's."{field.name}"' for field in fields(SectionRow))
 _CHUNK = ", ".join([CHUNK_ID, *(f'c."{field.name}"' for field in fields(ChunkRow)[1:])])
+_SHOWN = 100  # chunks that may be about to be shown
+_CHUNK_WIDTH = len(fields(ChunkRow))
+_SHOWN_CHUNKS = (
+    f"SELECT {_CHUNK}, {_SECTION}, substring(d.source, 1, 2), CASE WHEN c.byte_end - c.byte_start < 20000"
+    f" THEN substring(d.source, c.byte_start + 1, c.byte_end - c.byte_start) END FROM {CHUNKS_BY_ID}"
+    " JOIN quire.documents AS d ON d.seq = c.document LEFT JOIN quire.sections AS s"
+    " ON s.document = c.document AND s.position = c.section"
+)
 _HELD = (
     *("documents", "sections", "chunks", "words"),
     *("vectors", "embedded", "remembered", "embedding_failures", "fetches", "tags"),
@@ -71,7 +77,6 @@ class PostgresStore:
         self.db = Database(url, tenant, create=create)
         self.words = Words(self.db)
         self.vectors = VectorTable(self.db)
-        self._kept: dict[str, tuple[int, Any]] = {}
         try:
             self._renew_terms()
         except BaseException:
@@ -106,6 +111,7 @@ class PostgresStore:
                 "INSERT INTO quire.grants SELECT %s, name FROM unnest(%s::text[]) AS name",
                 (role, list(dict.fromkeys(collections))),
             )
+            next_generation(db)  # what the role found before is no longer what it sees
 
         self.db.write(action)
 
@@ -117,20 +123,20 @@ class PostgresStore:
 
     def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
         """Write documents in one transaction, and remove some; for each, whether it replaced one."""
-        latest = {identity_of(new): new for new in batch}  # of one document twice in a batch, the last stays
+        latest = Latest(batch)
 
         def action(db: Connection) -> set[Identity]:
             if remove:
                 self._remove(db, remove)
-            replaced = postgres_writing.write(db, latest)
+            replaced, chunks = postgres_writing.write(db, latest)
             if replaced:
                 self.vectors.let_go(db, [row for row, _ in replaced.values()])
-            next_generation(db, sum(len(new.chunks) for new in latest.values()))
+            next_generation(db, chunks)
             self.words.grown(db)
             return set(replaced)
 
         seen, answers = self.db.write(action), list[bool]()
-        for identity in map(identity_of, batch):
+        for identity in latest.order:
             answers.append(identity in seen)
             seen.add(identity)
         return answers
@@ -231,11 +237,15 @@ class PostgresStore:
         return DocumentRow(*rows[0]) if rows else None
 
     def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
-        """Documents by their rows."""
-        found = self.db.rows(
-            f"SELECT {_DOCUMENT} FROM quire.documents AS d WHERE d.seq = ANY (%s)", [list(rows)]
-        )
-        return {row[0]: DocumentRow(*row) for row in found}
+        """Documents by their rows. A moment keeps the last answer: a search asks twice for the same."""
+        wanted = set(rows)
+        with self.reading():
+            kept: dict[int, DocumentRow] = self.db.moment.get("documents", {})
+            if not wanted <= kept.keys():
+                statement = f"SELECT {_DOCUMENT} FROM quire.documents AS d WHERE d.seq = ANY (%s)"
+                kept = {row[0]: DocumentRow(*row) for row in self.db.rows(statement, [list(wanted)])}
+                self.db.moment["documents"] = kept
+            return {row: kept[row] for row in wanted if row in kept}
 
     def source(self, row: int) -> bytes:
         """The exact bytes of a document."""
@@ -243,6 +253,8 @@ class PostgresStore:
 
     def passage(self, row: int, start: int, end: int) -> str:
         """The text of some bytes of a document, without reading the rest."""
+        if (text := self.db.moment.get("passages", {}).get((row, start, end))) is not None:
+            return str(text)
         beginning, some = self.db.rows(
             "SELECT substring(source, 1, 2), substring(source, %s, %s) FROM quire.documents WHERE seq = %s",
             (start + 1, end - start, row),
@@ -258,6 +270,8 @@ class PostgresStore:
 
     def section(self, row: int, position: int) -> SectionRow:
         """One section."""
+        if known := self.db.moment.get("sections", {}).get((row, position)):
+            return cast(SectionRow, known)
         rows = self.db.rows(
             f"SELECT {_SECTION} FROM quire.sections AS s WHERE s.document = %s AND s.position = %s",
             (row, position),
@@ -280,9 +294,27 @@ class PostgresStore:
         return {(row[0], row[1]): Node(*row) for row in rows}
 
     def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
-        """Chunks by their ids."""
-        rows = self.db.rows(f"SELECT {_CHUNK} FROM {CHUNKS_BY_ID}", split(ids))
+        """Chunks by their ids. Where they are few, a moment keeps their sections and texts, to be shown."""
+        wanted = list(ids)
+        if len(wanted) <= _SHOWN and self.db.is_reading:
+            return self._shown(wanted)
+        rows = self.db.rows(f"SELECT {_CHUNK} FROM {CHUNKS_BY_ID}", split(wanted))
         return {row[0]: ChunkRow(*row) for row in rows}
+
+    def _shown(self, ids: list[int]) -> dict[int, ChunkRow]:
+        """Chunks in one statement with what is asked for next: each by itself would be a round trip."""
+        chunks: dict[int, ChunkRow] = {}
+        sections, passages = dict[tuple[int, int], SectionRow](), dict[tuple[int, int, int], str]()
+        for row in self.db.rows(_SHOWN_CHUNKS, split(ids)):
+            chunk, (beginning, some) = ChunkRow(*row[:_CHUNK_WIDTH]), row[-2:]
+            chunks[chunk.id] = chunk
+            if some is not None:
+                text = text_of(bytes(some), encoding_of(bytes(beginning)))
+                passages[chunk.document, chunk.byte_start, chunk.byte_end] = text
+            if row[_CHUNK_WIDTH] is not None:
+                sections[chunk.document, chunk.section] = SectionRow(*row[_CHUNK_WIDTH:-2])
+        self.db.moment |= {"sections": sections, "passages": passages}
+        return chunks
 
     def _chunk_rows(self, where: str, *args: Any) -> list[ChunkRow]:
         rows = self.db.rows(f"SELECT {_CHUNK} FROM quire.chunks AS c WHERE {where} ORDER BY c.index", args)
@@ -321,28 +353,20 @@ class PostgresStore:
     def kinds(self) -> frozenset[str]:
         """The kinds of documents there are."""
         statement = "SELECT DISTINCT kind FROM quire.documents"
-        return self._once("kinds", lambda: frozenset(row[0] for row in self.db.rows(statement)))
+        return self.db.once("kinds", lambda: frozenset(row[0] for row in self.db.rows(statement)))
 
     def collections(self) -> list[str]:
         """The names of the collections, each found by a step along the index."""
-        rows = self.db.rows(
+        statement = (
             "WITH RECURSIVE names (name) AS (SELECT min(collection) FROM quire.documents UNION ALL"
             " SELECT (SELECT min(collection) FROM quire.documents WHERE collection > name) FROM names"
             " WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
         )
-        return [row[0] for row in rows]
-
-    def _once(self, name: str, find: Callable[[], T]) -> T:
-        """What was found of this generation of the library, or is found now."""
-        with self.reading():
-            generation = self.generation()
-            if self._kept.get(name, (-1, None))[0] != generation:
-                self._kept[name] = generation, find()
-        return cast(T, self._kept[name][1])
+        return list(self.db.once("collections", lambda: [row[0] for row in self.db.rows(statement)]))
 
     def counts(self) -> Counts:
         """What is in the library."""
-        return self._once("counts", self._counts)
+        return self.db.once("counts", self._counts)
 
     def _counts(self) -> Counts:
         rows = self.db.rows(
@@ -367,15 +391,20 @@ class PostgresStore:
 
     def models(self) -> list[Model]:
         """The models that made vectors, the active one first."""
-        rows = self.db.rows("SELECT id, name, dimension, active FROM quire.models ORDER BY active DESC, id")
-        return [Model(*row) for row in rows]
+        statement = "SELECT id, name, dimension, active FROM quire.models ORDER BY active DESC, id"
+        return list(self.db.once("models", lambda: [Model(*row) for row in self.db.rows(statement)]))
 
     def model(self, name: str, dimension: int) -> Model:
         """A model by its name and dimension, made known if it is new; the first is active."""
         found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
         if found:
             return found
-        self.db.write(lambda db: self.vectors.make_known(db, name, dimension))
+
+        def action(db: Connection) -> None:
+            self.vectors.make_known(db, name, dimension)
+            next_generation(db)
+
+        self.db.write(action)
         return self.model(name, dimension)
 
     def activate(self, model: Model) -> None:
@@ -424,8 +453,8 @@ class PostgresStore:
 
     def count_unembedded(self, model: Model) -> int:
         """How many chunks have no vector of a model."""
-        return self._once(
-            f"unembedded {model.id}", lambda: self._count_chunks() - self._count_embedded(model)
+        return self.db.once(
+            ("unembedded", model.id), lambda: self._count_chunks() - self._count_embedded(model)
         )
 
     def _count_chunks(self) -> int:

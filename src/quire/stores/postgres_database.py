@@ -1,4 +1,4 @@
-"""A PostgreSQL database: connections that are checked, transactions that are tried again, the schema.
+"""A PostgreSQL database: connections that work, transactions that are tried again, the schema.
 
 In go a URL and statements, out come rows. Always: a transaction is written whole or not at all, and tried
 again when the server or another writer cut it off; every transaction is kept to the connection's
@@ -12,11 +12,11 @@ import logging
 import re
 import time
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg.adapt import Dumper
@@ -33,7 +33,13 @@ T = TypeVar("T")
 
 MIN_SERVER = 150_000
 MIN_VECTOR = (0, 7)
+ITERATIVE = (0, 8)  # pgvector goes on looking where filters leave too few
+USUAL = 100  # chunks that a search looks for
 PATIENCE_SECONDS = 30.0  # to try a transaction again
+_MAX_KEPT = 1000  # answers of one generation
+_MAX_CONNECTIONS = 4
+_BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_GENERATION = "SELECT sum(generation) FROM quire.writes"
 _SHIFT = MAX_CHUNKS.bit_length() - 1
 CHUNK_ID = f"c.document << {_SHIFT} | c.index"  # the id of a chunk `c`
 # Chunks by their ids, given as documents and indexes: policies let no operator at the ids near an index.
@@ -76,6 +82,8 @@ class Database:
         self.conninfo, self.name, named = _parts(url)
         self.scope = tuple(named if scope is None else scope) or None
         self._reader: Connection | None = None
+        self.moment: dict[str, Any] = {}  # what was read of the moment that is being read
+        self._kept: tuple[int, dict[Hashable, Any]] = (-1, {})  # a generation, and what was found of it
         try:
             # The pool would try again and again, and say nothing of why it cannot.
             with psycopg.connect(self.conninfo, autocommit=True) as db:
@@ -86,14 +94,14 @@ class Database:
         self.is_owner, self._path, self.halfvec, version = facts
         self.vector_version = _version(version)
         self._begin = self._settings()
+        self._looks = looking_around(USUAL, self.vector_version)
         self._pool = ConnectionPool(
             self.conninfo,
             kwargs={"autocommit": True, "prepare_threshold": None},
             min_size=1,
-            max_size=4,
+            max_size=_MAX_CONNECTIONS,
             timeout=3.0,
             reconnect_timeout=1.0,  # it would try more and more seldom, and so miss a server that is back
-            check=ConnectionPool.check_connection,
             configure=self._configure,
             open=True,
         )
@@ -107,9 +115,7 @@ class Database:
             "jit": "off",  # compiling a statement takes longer than most of them
             "work_mem": "64MB",  # the rows that match a common word, without losing which they are
         }
-        return "; ".join(
-            f"SELECT set_config('{name}', {_literal(value)}, true)" for name, value in values.items()
-        )
+        return _set(values)
 
     def _configure(self, db: Connection) -> None:
         for kind, number in (
@@ -132,16 +138,44 @@ class Database:
         self._pool.close()
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        """A connection that was checked. The pool is asked twice, as it may have just given up."""
+    def _transaction(self, begin: str, end: str) -> Iterator[tuple[Connection, Any]]:
+        """A connection within a transaction, and the last value that beginning it gave."""
+        db, value = self._begun(begin)
         try:
-            db = self._pool.getconn()
-        except PoolTimeout:
-            db = self._pool.getconn()
-        try:
-            yield db
+            yield db, value
+            db.execute(end)
+        except BaseException:
+            if not db.broken and not db.closed:
+                db.execute("ROLLBACK")
+            raise
         finally:
             self._pool.putconn(db)
+
+    def _begun(self, begin: str) -> tuple[Connection, Any]:
+        """A connection that works, as it has begun a transaction, and the last value that this gave.
+
+        One that was cut off while nobody used it is given up for another: none is checked beforehand.
+        """
+        stale = _MAX_CONNECTIONS  # so many may have been cut off
+        while True:
+            db = self._connection()
+            try:
+                cursor = db.execute(begin)
+                while cursor.nextset():
+                    pass
+                return db, (cursor.fetchone() or (None,))[0]
+            except BaseException as problem:
+                self._pool.putconn(db)  # which lets go of what is broken, and rolls back the rest
+                if not (stale and isinstance(problem, psycopg.OperationalError) and db.closed):
+                    raise
+            stale -= 1
+
+    def _connection(self) -> Connection:
+        """A connection of the pool, which is asked twice, as it may have just given up."""
+        try:
+            return self._pool.getconn()
+        except PoolTimeout:
+            return self._pool.getconn()
 
     # ---------------------------------------------------------------------------------- reading
 
@@ -151,17 +185,21 @@ class Database:
         if self._reader:
             yield self._reader
             return
+        begin = f"{_BEGIN_READING}; {self._begin}; {_set(self._looks)}; {_GENERATION}"
         try:
-            with (
-                self._connection() as db,
-                self._transaction(db, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "ROLLBACK"),
-            ):
+            with self._transaction(begin, "ROLLBACK") as (db, generation):
                 self._reader = db
+                self.moment = {"generation": int(generation), "looks": self._looks}
                 yield db
         except psycopg.Error as problem:
             raise self.error(f"cannot be read: {_told(problem)}") from problem
         finally:
-            self._reader = None
+            self._reader, self.moment = None, {}
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether what is read now is of the moment of what is read next."""
+        return self._reader is not None
 
     def rows(self, sql: str, args: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         """What a statement gives."""
@@ -175,7 +213,26 @@ class Database:
 
     def generation(self) -> int:
         """A number that moves whenever anything is written."""
-        return int(self.value("SELECT sum(generation) FROM quire.writes"))
+        with self.reading():
+            return int(self.moment["generation"])
+
+    def once(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What was found of this generation of the library, or is found now."""
+        with self.reading():
+            generation = self.generation()
+            if self._kept[0] != generation or len(self._kept[1]) > _MAX_KEPT:
+                self._kept = generation, {}
+            kept = self._kept[1]
+            if key not in kept:
+                kept[key] = find()
+            return cast(T, kept[key])
+
+    def look_around(self, limit: int) -> None:
+        """How far the index of vectors looks for so many, until the transaction ends."""
+        looks = looking_around(limit, self.vector_version)
+        if self.moment["looks"] != looks:
+            self.rows(f"SELECT {', '.join(map(_setting, looks.items()))}")
+            self.moment["looks"] = looks
 
     # ---------------------------------------------------------------------------------- writing
 
@@ -184,7 +241,7 @@ class Database:
         until, wait = time.monotonic() + PATIENCE_SECONDS, 0.05
         while True:
             try:
-                with self._connection() as db, self._transaction(db, "BEGIN", "COMMIT"):
+                with self._transaction(f"BEGIN; {self._begin}", "COMMIT") as (db, _):
                     return action(db)
             except psycopg.Error as problem:
                 if not is_transient(problem):
@@ -195,17 +252,6 @@ class Database:
                 log.info("writing again in %.2f s: %s", wait, _told(problem))
             time.sleep(wait)
             wait = min(2 * wait, 2.0)
-
-    @contextmanager
-    def _transaction(self, db: Connection, begin: str, end: str) -> Iterator[None]:
-        try:
-            db.execute(f"{begin}; {self._begin}")
-            yield
-            db.execute(end)
-        except BaseException:
-            if not db.broken and not db.closed:
-                db.execute("ROLLBACK")
-            raise
 
 
 def copy(
@@ -220,6 +266,9 @@ def copy(
         f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table} (LIKE quire.{table} INCLUDING STORAGE)"
         " WITH (toast_tuple_target = 8160) ON COMMIT DELETE ROWS"
     )
+    # Of what the transaction copied before. To truncate it each time would take longer than a small write.
+    if db.execute(f"SELECT 1 FROM pg_temp.new_{table} LIMIT 1").fetchone():
+        db.execute(f"TRUNCATE pg_temp.new_{table}")
     with (
         db.cursor() as cursor,
         cursor.copy(f"COPY pg_temp.new_{table} FROM STDIN (FORMAT BINARY)") as stream,
@@ -227,9 +276,9 @@ def copy(
         stream.set_types(types)
         for row in rows:
             stream.write_row(row)
-    done = db.execute(f"INSERT INTO quire.{table} SELECT * FROM pg_temp.new_{table} {end}")
-    db.execute(f"TRUNCATE pg_temp.new_{table}")
-    return done.rowcount
+    if not cursor.rowcount:
+        return 0
+    return db.execute(f"INSERT INTO quire.{table} SELECT * FROM pg_temp.new_{table} {end}").rowcount
 
 
 def conditions(filters: Filters) -> tuple[str, list[Any]]:
@@ -261,6 +310,24 @@ def _pattern(path: str) -> str:
     """The beginning of a path as a pattern; only * means something in it."""
     escaped = re.sub(r"([\\%_])", r"\\\1", storable(path)).replace("*", "%")
     return escaped if "*" in path else f"{escaped}%"
+
+
+def looking_around(limit: int, version: tuple[int, ...]) -> dict[str, str]:
+    """Settings of pgvector by which so many vectors are found."""
+    settings = {"hnsw.ef_search": str(min(1000, max(200, 2 * limit)))}
+    if version >= ITERATIVE:
+        settings["hnsw.iterative_scan"] = "strict_order"
+        settings["hnsw.max_scan_tuples"] = str(max(20_000, 200 * limit))  # filters leave most of them out
+    return settings
+
+
+def _set(values: Mapping[str, str]) -> str:
+    """Statements that set values until the transaction ends."""
+    return "; ".join(f"SELECT {_setting(item)}" for item in values.items())
+
+
+def _setting(item: tuple[str, str]) -> str:
+    return f"set_config({_literal(item[0])}, {_literal(item[1])}, true)"
 
 
 def is_transient(problem: psycopg.Error) -> bool:

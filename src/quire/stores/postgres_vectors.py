@@ -14,6 +14,7 @@ from quire.stores.base import Filters
 from quire.stores.postgres_database import (
     CHUNK_ID,
     CHUNKS_BY_ID,
+    ITERATIVE,
     Connection,
     Database,
     HalfVector,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 REMEMBERED = 10_000  # vectors of texts that are gone
 EXACT = 20_000  # chunks within filters: so many are compared one by one, which misses none
 _MAX_INDEXED = 4000  # numbers of a vector that HNSW takes
-_ITERATIVE = (0, 8)  # pgvector goes on looking where filters leave too few
 _LIVE = "EXISTS (SELECT 1 FROM quire.chunks AS c WHERE c.document = v.document AND c.digest = v.digest)"
 
 
@@ -133,7 +133,7 @@ class VectorTable:
         )
         asked, half = [_half(vector), *args], _half(vector)
         if not self._is_small(where, args):  # the index is used for what is ordered by it and cut
-            self._look_around(limit)
+            self.db.look_around(limit)
             near, asked = f"{near} ORDER BY {distance} LIMIT %s", [*asked, half, limit]
         rows = self.db.rows(
             f"WITH near AS MATERIALIZED ({near}), best AS (SELECT * FROM near ORDER BY distance LIMIT %s)"
@@ -165,23 +165,15 @@ class VectorTable:
 
     def _is_small(self, where: str, args: list[Any]) -> bool:
         """Whether so few chunks are within filters and scope that all are compared."""
-        documents, chunks = self.db.rows(
+        counting = (
             "SELECT count(*), coalesce(sum(chunk_count), 0) FROM (SELECT d.chunk_count"
-            f" FROM quire.documents AS d WHERE {where or 'true'} LIMIT {EXACT + 1}) AS few",
-            args,
-        )[0]
+            f" FROM quire.documents AS d WHERE {where or 'true'} LIMIT {EXACT + 1}) AS few"
+        )
+        found = self.db.once((counting, repr(args)), lambda: self.db.rows(counting, args))
+        documents, chunks = found[0]
         is_filtered = bool(where) or self.db.is_scoped
-        goes_on = self.db.vector_version >= _ITERATIVE or not is_filtered
+        goes_on = self.db.vector_version >= ITERATIVE or not is_filtered
         return not goes_on or (documents <= EXACT and chunks <= EXACT)
-
-    def _look_around(self, limit: int) -> None:
-        """How far the index looks, until the transaction ends."""
-        settings = {"hnsw.ef_search": str(min(1000, max(200, 2 * limit)))}
-        if self.db.vector_version >= _ITERATIVE:
-            settings["hnsw.iterative_scan"] = "strict_order"
-            settings["hnsw.max_scan_tuples"] = str(max(20_000, 200 * limit))  # filters leave most of them out
-        for name, value in settings.items():
-            self.db.rows("SELECT set_config(%s, %s, true)", (name, value))
 
 
 def _half(vector: Vectors) -> HalfVector:

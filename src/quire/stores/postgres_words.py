@@ -37,7 +37,8 @@ from quire.stores.postgres_database import (
 TYPES = ("int8", "int4", "text", "int4", "tsvector")
 CANDIDATES = 20_000  # chunks to weigh; in a larger library, words that would bring more only rank
 WEIGHED = 1000  # of the best chunks by their words, where phrases must be weighed here
-SAMPLE = 20_000  # chunks in which terms and pairs are counted that are too many to count
+SAMPLE = 20_000  # chunks in which terms are counted that are too many to count
+SAMPLE_OF_PAIRS = 5000  # chunks in which pairs are counted whose words are in more; in a larger library
 
 _K1, _B = 1.2, 0.75
 _NO_WEIGHT = 1e-6  # of a term in more than half of the chunks
@@ -155,7 +156,8 @@ class Candidate:
     index: int
     section: int
     size: int  # terms
-    terms: str  # a tsvector
+    terms: str  # a tsvector; "" where none of it is needed
+    counts: tuple[float, ...]  # of each word, the lightest last; () where the terms tell it
 
 
 class Words:
@@ -175,10 +177,11 @@ class Words:
         self._count([*match.ranking, *(Phrase((term,)) for pair in pairs for term in pair.terms)])
         self._count(pairs)
         for some in self._narrowed(match):
-            found = self._ranked(some, match, filters, limit)
+            found = self._ranked(some, match, pairs, filters, limit)
             if len(found) >= limit:
                 break
-        weighed = [(row, self._score(match, pairs, row)) for row in found]
+        words, together = self._weights(match.ranking), self._weights(pairs)
+        weighed = [(row, match.times * self._score(words, together, row)) for row in found]
         weighed.sort(key=lambda item: (-item[1], item[0]))
         return weighed[:limit]
 
@@ -205,7 +208,7 @@ class Words:
             return
         chunks, terms = self.db.rows("SELECT sum(chunk_count), sum(term_count) FROM quire.documents")[0]
         kept = [] if self.db.is_scoped else self.db.rows("SELECT term, share FROM quire.common_terms")
-        average = float(terms or 0) / (chunks or 1)
+        average = float(terms or 0) / (chunks or 1) or 1.0
         common = {term: float(share) for term, share in kept}
         self._known = _Known(generation, int(chunks or 0), average, common, {})
 
@@ -233,10 +236,13 @@ class Words:
             known.found |= zip(few, map(float, row), strict=True)
         if many:
             counts = ["count(*) FILTER (WHERE w.terms @@ %s::tsquery)"] * len(many)
-            sample = f"quire.words AS w TABLESAMPLE SYSTEM ({100 * SAMPLE / known.chunks}) REPEATABLE (1)"
+            share = min(100.0, 100 * SAMPLE_OF_PAIRS / known.chunks)
+            sample = f"quire.words AS w TABLESAMPLE SYSTEM ({share}) REPEATABLE (1)"
             sql = f"SELECT count(*), {', '.join(counts)} FROM {sample}"
             size, *counted = self.db.rows(sql, [_written(phrase) for phrase in many])[0]
-            known.found |= {p: n * known.chunks / max(size, 1) for p, n in zip(many, counted, strict=True)}
+            # What is not in the sample may still be there.
+            each = known.chunks / max(size, 1)
+            known.found |= {p: (n + 0.5) * each for p, n in zip(many, counted, strict=True)}
 
     def _is_kept(self, phrase: Phrase) -> bool:
         """Whether a term is known to be in so many chunks that counting them again would take long."""
@@ -246,7 +252,8 @@ class Words:
     def _is_in_many(self, phrase: Phrase) -> bool:
         """Whether so many chunks may have a phrase that a sample must do."""
         words = [self._known.found.get(Phrase((term,)), 0) for term in phrase.terms]
-        return len(words) > 1 and min(words) > CANDIDATES and not self.db.is_scoped
+        is_large = self._known.chunks > CANDIDATES and not self.db.is_scoped
+        return is_large and len(words) > 1 and min(words) > SAMPLE_OF_PAIRS
 
     @property
     def _matching(self) -> str:
@@ -269,37 +276,56 @@ class Words:
                 yield Match((), (*words[:most], *heads), (), match.without)
         yield match
 
-    def _ranked(self, wanted: Match, match: Match, filters: Filters, limit: int) -> list[Candidate]:
+    def _weights(self, phrases: Iterable[Phrase]) -> list[tuple[Phrase, float]]:
+        """Phrases and what they say, the lightest last."""
+        return sorted(((p, self._known.idf(p)) for p in phrases), key=lambda item: -item[1])
+
+    def _ranked(
+        self, wanted: Match, match: Match, pairs: Sequence[Phrase], filters: Filters, limit: int
+    ) -> list[Candidate]:
         """The best of the chunks that are wanted, by the words of the match."""
-        ranking = [(phrase, idf) for phrase in match.ranking if (idf := self._known.idf(phrase)) > _NO_WEIGHT]
+        weights = self._weights(match.ranking)
+        ranking = [(phrase, idf) for phrase, idf in weights if idf > _NO_WEIGHT]
         counts = [f"{_frequency(phrase)} AS f{n}" for n, (phrase, _) in enumerate(ranking)]
         score = "".join(f" + {idf!r}::float8 * f{n} / (f{n} + k)" for n, (_, idf) in enumerate(ranking))
-        k = f"{_K1} * ({1 - _B} + {_B} * w.size / {self._known.average}::float8) AS k"
+        # Without the types these would be numerics, which are slow.
+        k = f"{_K1 * (1 - _B)!r}::float8 + {_K1 * _B / self._known.average!r}::float8 * w.size AS k"
         # Their collection and kind are among the signs.
         where, args = conditions(replace(filters, collection=None, kinds=()))
         among = f" AND w.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
         exact = all(phrase.is_word for phrase in match.ranking)
+        terms, together = ("best.terms::text", []) if not exact else _terms_of(pairs)
+        light = [phrase for phrase, _ in weights[len(ranking) :]] if exact else []
+        told = [f"f{n}" for n in range(len(ranking))] if exact else []
+        shown = [terms, *told, *(_frequency(phrase, "best") for phrase in light)]
         sql = (
-            f"SELECT best.document, best.index, c.section, best.size, best.terms::text FROM ("
+            f"SELECT best.document, best.index, c.section, best.size, {', '.join(shown)} FROM ("
             f"SELECT *, 0{score} AS score FROM ("
             f"SELECT {', '.join([*counts, k])}, w.* FROM {self._matching}{among} OFFSET 0"
             f") AS found ORDER BY score DESC, document, index LIMIT %s"
             f") AS best JOIN quire.chunks AS c USING (document, index)"
         )
         # The queries of frequencies stand before the one that matches.
-        asked = [*(_written(phrase) for phrase, _ in ranking), _query_of(wanted, filters)]
+        asked = [*map(_written, light), *(_written(phrase) for phrase, _ in ranking)]
+        asked = [*together, *asked, _query_of(wanted, filters)]
         rows = self.db.rows(sql, [*asked, *args, limit if exact else max(limit, WEIGHED)])
-        return [Candidate(*row) for row in rows]
+        return [
+            Candidate(document, index, section, size, terms, tuple(counts))
+            for document, index, section, size, terms, *counts in rows
+        ]
 
-    def _score(self, match: Match, pairs: Sequence[Phrase], row: Candidate) -> float:
-        """BM25 as SQLite has it, and what is due for words that stand together."""
+    def _score(
+        self, words: list[tuple[Phrase, float]], pairs: list[tuple[Phrase, float]], row: Candidate
+    ) -> float:
+        """BM25 as SQLite has it, and what is due for words that stand together; both with their weights."""
         k = _K1 * (1 - _B + _B * row.size / self._known.average)
 
-        def sum_of(phrases: Iterable[Phrase]) -> float:
-            counted = ((self._known.idf(phrase), _count_in(row.terms, phrase)) for phrase in phrases)
-            return sum(idf * count * (_K1 + 1) / (count + k) for idf, count in counted)
+        def sum_of(weights: list[tuple[Phrase, float]], counts: tuple[float, ...] = ()) -> float:
+            counted = counts or [_count_in(row.terms, phrase) for phrase, _ in weights]
+            due = (idf * n / (n + k) for (_, idf), n in zip(weights, counted, strict=True))
+            return (_K1 + 1) * sum(due)
 
-        return match.times * (sum_of(match.ranking) + PAIRS * sum_of(pairs))
+        return sum_of(words, row.counts) + (PAIRS * sum_of(pairs) if row.terms else 0.0)
 
     # ------------------------------------------------------------------------------ common terms
 
@@ -355,6 +381,13 @@ def _any(phrases: Collection[Phrase]) -> str:
     return f"({' | '.join(map(_written, phrases))})"
 
 
+def _terms_of(pairs: Collection[Phrase]) -> tuple[str, list[str]]:
+    """The terms of the best, as far as they have one of some pairs; and what that asks."""
+    if not pairs:
+        return "''", []
+    return "CASE WHEN best.terms @@ %s::tsquery THEN best.terms::text ELSE '' END", [_any(pairs)]
+
+
 def _written(phrase: Phrase) -> str:
     """A phrase as a tsquery; a term needs no escaping within its quotes."""
     labels = "" if len(phrase.columns) == len(WEIGHTS) else "".join(_LABELS[c] for c in phrase.columns)
@@ -366,16 +399,16 @@ def _written(phrase: Phrase) -> str:
     return f"({written})"
 
 
-def _frequency(phrase: Phrase) -> str:
+def _frequency(phrase: Phrase, of: str = "w") -> str:
     """The weighted frequency of a word; of all else, whether it is there.
 
     Of a term with n places of weight 1, ts_rank() gives the sum of 1/i² for i up to n, divided by what that
     sum tends to: π²/6 - 1/(n + 1/2), nearly.
     """
     if not phrase.is_word:
-        return "(w.terms @@ %s::tsquery)::int"
+        return f"({of}.terms @@ %s::tsquery)::int"
     limit = math.pi**2 / 6
-    return f"round(1 / ({limit} * (1.0000001 - ts_rank('{{1,1,1,1}}', w.terms, %s::tsquery))) - 0.5)"
+    return f"round(1 / ({limit} * (1.0000001 - ts_rank('{{1,1,1,1}}', {of}.terms, %s::tsquery))) - 0.5)"
 
 
 def _count_in(terms: str, phrase: Phrase) -> float:

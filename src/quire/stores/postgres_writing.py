@@ -8,7 +8,7 @@ a later time.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from quire.stores.rows import Prepared, row_id, storable
 Identity = tuple[str, str, str]  # collection, kind, path
 Version = tuple[int, int]  # a document's row, and when it was last written
 
+_SOME, _SOME_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
 _PARTS = ("sections", "chunks", "words", "fetches", "tags")
 _SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10)
@@ -29,19 +30,64 @@ _DOCUMENT_TYPES = (
 )
 
 
-def write(db: Connection, batch: Mapping[Identity, Prepared]) -> dict[Identity, Version]:
-    """Swap in the new versions of documents; the old ones."""
+class Latest(Mapping[Identity, Prepared]):
+    """Documents by what makes them the same, each looked up when asked for; of the same ones, the last."""
+
+    def __init__(self, batch: Sequence[Prepared]) -> None:
+        self._batch = batch
+        self.order = [identity_of(new) for new in batch]
+        self._places = {identity: place for place, identity in enumerate(self.order)}
+
+    def __getitem__(self, identity: Identity) -> Prepared:
+        return self._batch[self._places[identity]]
+
+    def __iter__(self) -> Iterator[Identity]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def write(db: Connection, batch: Mapping[Identity, Prepared]) -> tuple[dict[Identity, Version], int]:
+    """Swap in the new versions of documents; the old ones, and how many chunks the new ones have.
+
+    No more than some documents are held at once.
+    """
+    if not batch:
+        return {}, 0
     _lock(db, map(_id, batch))
     old = _stored(db, batch)
     rows = _numbers(db, batch, old)
     replaced = [row for row, _ in old.values()]
     for table in _PARTS if replaced else ():
         db.execute(f"DELETE FROM quire.{table} WHERE document = ANY (%s)", (replaced,))
-    now = time.time_ns() // 1_000_000
-    for identity, (row, updated_at) in old.items():
-        _update(db, row, batch[identity], max(batch[identity].updated_at or now, updated_at + 1))
-    numbered = [(rows[identity], new) for identity, new in batch.items()]
-    added = [(row, new) for row, new in numbered if row not in replaced]
+    now, chunks = time.time_ns() // 1_000_000, 0
+    for some in _some(batch):
+        for identity in some.keys() & old.keys():
+            row, updated_at = old[identity]
+            _update(db, row, some[identity], max(some[identity].updated_at or now, updated_at + 1))
+        _add(db, [(rows[identity], new, identity in old) for identity, new in some.items()], now)
+        chunks += sum(len(new.chunks) for new in some.values())
+    return old, chunks
+
+
+def _some(batch: Mapping[Identity, Prepared]) -> Iterator[dict[Identity, Prepared]]:
+    """Documents, as many at once as the indexer writes."""
+    some, size = dict[Identity, Prepared](), 0
+    for identity in batch:
+        some[identity] = batch[identity]
+        size += len(some[identity].source)
+        if size >= _SOME_BYTES or len(some) >= _SOME:
+            yield some
+            some, size = {}, 0
+    if some:
+        yield some
+
+
+def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: int) -> None:
+    """Add what documents consist of, and themselves where they replace none."""
+    numbered = [(row, new) for row, new, _ in documents]
+    added = [(row, new) for row, new, replaces in documents if not replaces]
     copy(db, "documents", _DOCUMENT_TYPES, (_values(row, new, now) for row, new in added))
     copy(db, "sections", _SECTION_TYPES, (part for pair in numbered for part in _sections(*pair)))
     copy(db, "chunks", _CHUNK_TYPES, (part for pair in numbered for part in _chunks(*pair)))
@@ -50,7 +96,6 @@ def write(db: Connection, batch: Mapping[Identity, Prepared]) -> dict[Identity, 
     copy(
         db, "fetches", ("int8", "text", "text", "text"), (part for pair in numbered for part in _fetch(*pair))
     )
-    return old
 
 
 def move(db: Connection, row: int, path: str, mtime_ns: int) -> bool:

@@ -48,6 +48,7 @@ _MAGIC = b"SQLite format 3\0"
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
 _SHIFT = MAX_CHUNKS.bit_length() - 1
+_CACHE = 8_000  # kB of pages at most, of which a small library takes little
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
 _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
 _CHUNK = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
@@ -112,6 +113,7 @@ class SqliteStore:
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute("PRAGMA synchronous = FULL")
+            db.execute(f"PRAGMA cache_size = -{_CACHE}")
             db.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.Error:
             db.close()
@@ -230,12 +232,15 @@ class SqliteStore:
 
     def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
         """Write documents in one transaction, and remove some; for each, whether it replaced one."""
+        replaced, chunks = list[bool](), 0
         with self._transaction():
             for row in remove:
                 self._remove_one(row)
-            replaced = [self._write_one(prepared) for prepared in batch]
+            for prepared in batch:
+                replaced.append(self._write_one(prepared))
+                chunks += len(prepared.chunks)
             self._next_generation()
-            self.keywords.grown(sum(len(prepared.chunks) for prepared in batch))
+            self.keywords.grown(chunks)
         return replaced
 
     def _write_one(self, new: Prepared) -> bool:
