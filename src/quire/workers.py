@@ -80,7 +80,7 @@ class Workers:
 
 def spread(function: Callable[[T], R], items: Iterable[T], lost: Callable[[T, WorkerDied], R]) -> Iterator[R]:
     """What a function makes of each item, in order; `lost` answers for one that ends its process."""
-    workers = _started(function)
+    workers = started(_each, function, [])
     if workers is None:
         yield from map(function, items)
         return
@@ -99,14 +99,15 @@ def spread(function: Callable[[T], R], items: Iterable[T], lost: Callable[[T, Wo
         threads.shutdown(cancel_futures=True)
 
 
-def _started(function: Callable[[T], R]) -> Workers | None:
-    """Workers that have shown that they work; None where none can be had, or none would help."""
-    if (os.cpu_count() or 1) < 2:
+def started(function: Callable[..., object], *arguments: object) -> Workers | None:
+    """Workers that have each shown that they can run a function; None where there are none to be had."""
+    if (os.cpu_count() or 1) < COUNT:
         return None
     with ExitStack() as stack:
         try:
             workers = stack.enter_context(Workers())
-            workers.call(_each, function, [])
+            for _ in range(COUNT):  # each in its turn: the free ones stand in line
+                workers.call(function, *arguments)
         except (OSError, WorkerDied) as problem:
             log.warning("no worker process starts (%s): this process reads alone", problem)
             return None

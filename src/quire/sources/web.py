@@ -9,12 +9,10 @@ has not changed since it was last read is not sent again, except where its links
 from __future__ import annotations
 
 import logging
-import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache
 from io import BytesIO
@@ -161,21 +159,9 @@ def _timed(work: Callable[..., T], *args: Any) -> tuple[T, float]:
 
 
 def _workers() -> Workers | None:
-    """Processes that have shown that they can read pages; None where none can be had, or none would help."""
-    from quire.workers import COUNT, WorkerDied, Workers
+    from quire.workers import started
 
-    if (os.cpu_count() or 1) < COUNT:
-        return None
-    with ExitStack() as stack:
-        try:
-            workers = stack.enter_context(Workers())
-            for _ in range(COUNT):  # each in its turn: the free ones stand in line
-                workers.call(html.to_markdown, "")
-        except (OSError, WorkerDied) as problem:
-            log.warning("no worker process starts (%s): this process reads alone", problem)
-            return None
-        stack.pop_all()
-        return workers
+    return started(html.to_markdown, "")
 
 
 class Reader:
