@@ -51,13 +51,16 @@ def control(*args: str) -> None:
 
 
 def stop() -> None:
-    """Stop the server as a power cut would."""
+    """Stop the server as a power cut would, soon after it has written down what other tests did."""
+    execute(server().get_uri(), "CHECKPOINT")
     control("-m", "immediate", "stop")
 
 
 def start() -> None:
-    """Start it again."""
-    server().ensure_postgres_running()
+    """Start it again, however long a busy machine takes to recover it."""
+    held = server()
+    control("-t", "240", "-o", f'-h "" -k {held.pgdata}', "-l", str(held.log), "start")
+    held.ensure_postgres_running()  # so that it knows of the new process
 
 
 def execute(url: str, statement: str | sql.Composed, args: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
