@@ -9,6 +9,13 @@ from hypothesis import strategies as st
 
 SHARED = Path(__file__).parents[2] / "shared" / "eval"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the evaluation data is not here")
+FULL_FILES = [  # llms-full.txt files of real sites: what begins each page, and pages before the first
+    ("langwatch", r"^# FILE: ", 1),
+    ("litellm", r"^## .*\n\[Skip to main content\]", 1),
+    ("mistral", r"^Source: https://", 0),
+    ("wormhole", r"^Doc-Content: ", 1),
+    ("genaiscript", r"^# ", 1),
+]
 
 WORDS = st.sampled_from(
     [

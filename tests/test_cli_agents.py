@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from tests.commands import run
 
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
 
@@ -21,26 +20,6 @@ def place(tmp_path: Path) -> Path:
     (docs / "guide.md").write_text(GUIDE)
     (docs / "rules.md").write_text("# Rules\n\nBe kind to penguins.\n")
     return tmp_path
-
-
-def run(place: Path, *args: str, stdin: bytes = b"", code: int = 0, **env: str) -> tuple[str, str]:
-    variables = {k: v for k, v in os.environ.items() if k != "QUIRE_LIBRARY"} | {
-        "COLUMNS": "100",
-        "HOME": str(place),
-        "QUIRE_EMBED_MODEL": "none",  # these tests are about words
-    }
-    done = subprocess.run(
-        [Path(sys.executable).parent / "quire", *args],
-        input=stdin,
-        capture_output=True,
-        cwd=place,
-        check=False,
-        env=variables | env,
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == code, (done.returncode, out, err)
-    assert "Traceback" not in err
-    return out, err
 
 
 def test_a_pack_is_printed_as_markdown_json_or_xml(place: Path) -> None:

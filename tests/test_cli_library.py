@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import run
+
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
 RESULT = (
     "address collection kind path url title heading trail breadcrumb header_path snippet score match start"
@@ -27,26 +29,6 @@ def place(tmp_path: Path) -> Path:
     (docs / "guide.md").write_text(GUIDE)
     (docs / "faq.md").write_text("# FAQ\n\nPenguins swim.\n")
     return tmp_path
-
-
-def run(place: Path, *args: str, stdin: bytes = b"", code: int = 0) -> tuple[str, str]:
-    env = {k: v for k, v in os.environ.items() if k != "QUIRE_LIBRARY"} | {
-        "COLUMNS": "100",
-        "HOME": str(place),
-        "QUIRE_EMBED_MODEL": "none",  # these tests are about words and files
-    }
-    done = subprocess.run(
-        [Path(sys.executable).parent / "quire", *args],
-        input=stdin,
-        capture_output=True,
-        cwd=place,
-        check=False,
-        env=env,
-    )
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == code, (done.returncode, out, err)
-    assert "Traceback" not in err
-    return out, err
 
 
 def test_add_search_read_toc_list_status(place: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_cli_library import run
+from tests.commands import run
 from tests.web_server import Handler, Site, site
 
 GUIDE = b"# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n"

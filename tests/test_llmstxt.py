@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quire.sources import llmstxt
 from quire.sources.llmstxt import FullPage, Link
-from tests.markdowns import SHARED, markdown, needs_shared
+from tests.markdowns import FULL_FILES, SHARED, markdown, needs_shared
 
 LLMS = SHARED / "large_inputs" / "llms"
 BASE = "https://example.com/docs/llms.txt"
@@ -249,13 +249,7 @@ def told(text: str) -> list[tuple[str, str | None]]:
 @needs_shared
 @pytest.mark.parametrize(
     ("name", "separator", "before"),
-    [
-        ("langwatch", r"^# FILE: ", 1),
-        ("litellm", r"^## .*\n\[Skip to main content\]", 1),
-        ("mistral", r"^Source: https://", 0),
-        ("wormhole", r"^Doc-Content: ", 1),
-        ("genaiscript", r"^# ", 1),
-    ],
+    FULL_FILES,
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_the_pages_of_real_files_are_as_many_as_their_separators(

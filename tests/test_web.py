@@ -34,7 +34,7 @@ from quire.sources.web import Desk, same_site
 from quire.stores.sqlite import SqliteStore
 from tests import postgres
 from tests.crash import assert_whole
-from tests.markdowns import SHARED, needs_shared
+from tests.markdowns import FULL_FILES, SHARED, needs_shared
 from tests.web_server import MIB, Handler, Site, reply, reset, site
 from tests.words import WORDS
 
@@ -1183,13 +1183,7 @@ def test_a_crawl_that_is_killed_leaves_the_old_generation_whole(
 @needs_shared
 @pytest.mark.parametrize(
     ("name", "separator", "before"),
-    [
-        ("langwatch", r"^# FILE: ", 1),
-        ("litellm", r"^## .*\n\[Skip to main content\]", 1),
-        ("mistral", r"^Source: https://", 0),
-        ("wormhole", r"^Doc-Content: ", 1),
-        ("genaiscript", r"^# ", 1),
-    ],
+    FULL_FILES,
 )
 def test_real_sites_become_their_pages(
     web: Site, library: Library, name: str, separator: str, before: int

@@ -40,7 +40,7 @@ _NOTHING = (None, None)  # what a server says that says nothing
 def index_web(
     store: Store,
     source: str,
-    collection: str | None,
+    collection: str,
     config: Config,
     *,
     kind: str = "document",
@@ -78,7 +78,7 @@ class Looked:
 def look_at_web(
     store: Store,
     source: str,
-    collection: str | None,
+    collection: str,
     config: Config,
     *,
     kind: str = "document",
@@ -86,13 +86,12 @@ def look_at_web(
 ) -> Looked:
     """Read a page or a site, and compare; nothing is written. Raises SourceError if nothing is there."""
     from quire.sources import web  # with what reads HTML: a search need not wait for it
-    from quire.sources.urls import normalise, target_of
+    from quire.sources.urls import normalise
 
     whole = names.is_site(source)
     root = web.index_of(source) if whole else normalise(source)
-    name = collection or target_of(root).host
-    rows = store.documents(Filters(name, (kind,)))
-    pages = _Pages(rows, root, name, kind, config)
+    rows = store.documents(Filters(collection, (kind,)))
+    pages = _Pages(rows, root, collection, kind, config)
     said = store.fetched(row.seq for row in pages.known.values())
     known = {url: said.get(row.seq, _NOTHING) for url, row in pages.known.items()}
     seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
