@@ -40,9 +40,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire import indexer
 from quire.config import DEFAULT, override
 from quire.document import Document
+from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.stores.rows import MAX_CHUNKS, ChunkRow, Prepared, SectionRow, row_id
 from quire.stores.sqlite import SqliteStore
@@ -160,7 +160,7 @@ def _add(corpus: Corpus, path: str, text: str) -> Prepared:
     mtime = file.stat().st_mtime_ns
     started = time.perf_counter()
     document = Document.from_bytes(source, path, collection=COLLECTION)
-    prepared = indexer.prepare(document, DEFAULT, root=corpus.folder.as_posix(), mtime_ns=mtime)
+    prepared = prepare(document, DEFAULT, root=corpus.folder.as_posix(), mtime_ns=mtime)
     corpus.seconds += time.perf_counter() - started
     corpus.documents += 1
     corpus.chunks += len(prepared.chunks)

@@ -39,9 +39,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.index import SEED, SETS
-from quire import html, indexer
+from quire import html
 from quire.config import DEFAULT, Config, override
 from quire.document import Document
+from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.sources.fetch import Fetcher
 
@@ -279,7 +280,7 @@ def _converted(texts: dict[str, str]) -> dict[str, str]:
 
 def _prepared(texts: dict[str, str]) -> list[Any]:
     make = Document.from_text
-    return [indexer.prepare(make(text, path, format="markdown"), CONFIG) for path, text in texts.items()]
+    return [prepare(make(text, path, format="markdown"), CONFIG) for path, text in texts.items()]
 
 
 # ---------------------------------------------------------------------------------------- the table

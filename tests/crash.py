@@ -25,12 +25,12 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from quire import indexer
 from quire.config import DEFAULT
 from quire.document import Document, text_of
 from quire.errors import QuireError
+from quire.ingest.prepare import prepare
 from quire.library import Library
-from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared
+from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SourceRow
 from quire.stores.sqlite import SqliteStore
 from tests.words import WORDS
 
@@ -46,15 +46,17 @@ _WORDS = "quire gathers leaves büchlein of paper その and hands each one to w
 
 def index(library: str, folder: str) -> None:
     """Index a folder in small batches, printing the checksums of each batch once it is written."""
-    indexer._BATCH_FILES = BATCH
+    from quire.ingest import apply
+
+    apply._BATCH_FILES = BATCH
     with Library.open(library, create=True, config=WORDS) as opened:
         opened.store.write = _acknowledging(opened.store.write)  # type: ignore[method-assign]
         opened.add(folder, prune=True)
 
 
-def _acknowledging(write: Callable[[Sequence[Prepared]], list[bool]]) -> Callable[..., list[bool]]:
-    def wrapped(batch: Sequence[Prepared]) -> list[bool]:
-        replaced = write(batch)
+def _acknowledging(write: Callable[..., list[bool]]) -> Callable[..., list[bool]]:
+    def wrapped(batch: Sequence[Prepared], *source: SourceRow) -> list[bool]:
+        replaced = write(batch, *source)
         print(json.dumps({prepared.path: prepared.checksum for prepared in batch}), flush=True)
         return replaced
 
@@ -197,7 +199,7 @@ def _assert_document(store: SqliteStore, row: DocumentRow) -> tuple[tuple[str, s
     text = text_of(source)
     assert "".join(text[section.start : section.own_end] for section in sections) == text, row.path
     _assert_spans(source, text, chunks)
-    again = indexer.prepare(Document.from_bytes(source, row.path, collection=row.collection), DEFAULT)
+    again = prepare(Document.from_bytes(source, row.path, collection=row.collection), DEFAULT)
     assert [astuple(chunk)[2:] for chunk in chunks] == list(again.chunks), row.path
     assert [astuple(section)[1:] for section in sections] == list(again.sections), row.path
     return again.words

@@ -59,11 +59,11 @@ def test_an_interrupted_copy_goes_on(fresh_url: Callable[[], str], monkeypatch: 
         kind, written = type(library.store), list[int]()
         write = kind.write
 
-        def failing(self: Store, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
+        def failing(self: Store, batch: Sequence[Prepared]) -> list[bool]:
             if len(written) == 3:
                 raise KeyboardInterrupt
             written.append(1)
-            return write(self, batch, remove)
+            return write(self, batch)
 
         monkeypatch.setattr(kind, "write", failing)
         with pytest.raises(KeyboardInterrupt):

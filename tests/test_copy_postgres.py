@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import quire
-from quire import indexer
 from quire.errors import LibraryError
+from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.result import Result
 from quire.stores.base import Filters, Store
@@ -55,7 +55,7 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path, url: str) -> tuple[Url,
 def prepared(text: str | bytes, path: str, collection: str = "docs", **facts: Any) -> Prepared:
     source = text if isinstance(text, bytes) else text.encode()
     document = quire.Document.from_bytes(source, path, collection=collection)
-    return replace(indexer.prepare(document, WORDS), **facts)
+    return replace(prepare(document, WORDS), **facts)
 
 
 def fill(library: Library) -> None:

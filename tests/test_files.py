@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from quire.errors import SettingError, Unreadable
 from quire.sources import files
-from quire.sources.files import ENDINGS, UNWANTED_FOLDERS, Found, Skipped
+from quire.sources.files import ENDINGS, UNWANTED_FOLDERS, Found, PassedOver, Skipped
 
 CAP = 1000
 
@@ -41,7 +41,8 @@ def ignore(root: Path, *lines: str, name: str = ".gitignore") -> None:
 
 
 def walk(root: Path, cap: int = CAP) -> list[Found | Skipped]:
-    return list(files.walk(root, max_bytes=cap))
+    """What is wanted of a folder; what nobody asked for is passed over."""
+    return [seen for seen in files.walk(root, max_bytes=cap) if not isinstance(seen, PassedOver)]
 
 
 def paths(root: Path) -> list[str]:
@@ -86,10 +87,11 @@ def test_only_wanted_endings_are_found_in_any_case(tmp_path: Path) -> None:
     assert paths(tmp_path) == ["a.MD", "b.Markdown", "c.mdx", "d.txt", "e.rst"]
 
 
-def test_the_endings_can_be_chosen(tmp_path: Path) -> None:
-    """Endings given in upper case count too."""
+def test_what_is_included_is_taken_whatever_its_ending(tmp_path: Path) -> None:
+    """Issue: include names what is wanted, and nothing else is."""
     grow(tmp_path, "a.md", "b.adoc")
-    (found,) = files.walk(tmp_path, endings=(".ADOC",), max_bytes=CAP)
+    wanted = files.Wanted(include=("*.adoc",))
+    (found,) = (s for s in files.walk(tmp_path, wanted=wanted, max_bytes=CAP) if isinstance(s, Found))
     assert isinstance(found, Found)
     assert found.path == "b.adoc"
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import quire
 import quire.stores.rows
-from quire import indexer
 from quire.config import override
 from quire.errors import LibraryError, NoResults, NotText, SettingError
+from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.searcher import snippet
 from tests.markdowns import SHARED, needs_shared
@@ -179,7 +179,7 @@ def test_a_bad_new_version_keeps_the_old_one(filled: Library, docs: Path) -> Non
 
 
 def test_vanished_files_stay_until_pruned(filled: Library, docs: Path) -> None:
-    """Issue, BAD_INPUTS: an emptied folder loses nothing without --prune, nor by accident with it."""
+    """BAD_INPUTS: adding removes nothing, and an emptied folder loses nothing, without --prune."""
     (docs / "faq.md").unlink()
     report = filled.add(docs)
     assert (report.removed, report.missing) == (0, ["docs:faq.md"])
@@ -187,8 +187,9 @@ def test_vanished_files_stay_until_pruned(filled: Library, docs: Path) -> None:
     assert filled.document("docs:faq.md") is None
     for path in docs.iterdir():
         path.unlink()
-    assert filled.add(docs, prune=True).removed == 0
+    assert filled.refresh().removed == 0
     assert len(filled.documents()) == 2
+    assert filled.add(docs, prune=True).removed == 2
 
 
 def test_a_renamed_file_keeps_what_is_known(filled: Library, docs: Path) -> None:
@@ -523,7 +524,7 @@ def test_promotion_is_of_the_document_and_raises_its_sections(library: Library) 
 def test_memories_are_kept_apart_from_documents(filled: Library) -> None:
     """D23: what is of another kind is not among the documents that a search finds."""
     memory = quire.Document.from_text("# M\n\npenguins remembered\n", "m.md", collection="docs")
-    filled.store.write([indexer.prepare(memory, WORDS, "memory")])
+    filled.store.write([prepare(memory, WORDS, "memory")])
     assert addresses(filled, "penguins") == ["docs:faq.md#why-penguins"]
 
 
@@ -579,11 +580,11 @@ def test_changed_and_missing_files_are_told_apart(filled: Library, docs: Path) -
 
 
 def test_refresh_brings_every_folder_up_to_date(filled: Library, docs: Path) -> None:
-    """H16: reconcile; new files come in, gone ones are named."""
+    """H16: reconcile; new files come in, and gone ones go while most are there."""
     (docs / "new.md").write_text("# New\n\nokapi\n")
     (docs / "faq.md").unlink()
     report = filled.refresh()
-    assert (report.added, report.missing) == (1, ["docs:faq.md"])
+    assert (report.added, report.removed, report.missing) == (1, 1, [])
     assert addresses(filled, "okapi") == ["docs:new.md#new"]
 
 
@@ -624,7 +625,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
 def test_what_a_server_now_says_of_a_page_is_noted(library: Library) -> None:
     """D14 for URLs: an unchanged page is not written again, but asked for with its new etag."""
     document = quire.Document.from_text("# Page\n", "page", collection="site")
-    library.store.write([indexer.prepare(document, WORDS, url="https://a/page", etag='"1"')])
+    library.store.write([prepare(document, WORDS, url="https://a/page", etag='"1"')])
     row = library.documents()[0]
     library.store.note_fetched({row.seq: ('"2"', "yesterday")})
     assert library.store.fetched([row.seq]) == {row.seq: ('"2"', "yesterday")}

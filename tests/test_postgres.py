@@ -18,9 +18,10 @@ import pytest
 from psycopg import sql
 
 import quire
-from quire import embedding, indexer, query, searcher
+from quire import embedding, query, searcher
 from quire.config import override
 from quire.errors import LibraryError, MissingExtra, NoResults, SettingError
+from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.query import Query
 from quire.searcher import Meaning
@@ -29,9 +30,9 @@ from quire.stores.base import Filters, Store
 from quire.stores.matching import Phrase
 from quire.stores.postgres import PostgresStore
 from quire.stores.postgres_database import is_transient, wrong_version
-from quire.stores.rows import MAX_CHUNKS, Model, Prepared, row_id
+from quire.stores.rows import MAX_CHUNKS, Model, Prepared, Sighting, SourceRow, row_id
 from tests import postgres
-from tests.words import WORDS
+from tests.words import WORDS, rename
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -84,7 +85,7 @@ def opened(url: str, **options: Any) -> Iterator[PostgresStore]:
 
 def prepared(text: str, path: str = "a.md", collection: str = "c", **config: Any) -> Prepared:
     document = quire.Document.from_text(text, path, collection=collection)
-    return indexer.prepare(document, override(WORDS, config))
+    return prepare(document, override(WORDS, config))
 
 
 def found(store: Store, text: str, limit: int = 100, **filters: Any) -> list[str]:
@@ -177,7 +178,7 @@ def test_what_no_database_stores_is_cleaned_the_same_way(library_url: str, title
     with Library.open(library_url, create=True, config=WORDS) as library:
         text = "# H\0I\n\nokapi\0 text\n"  # no file has it, but a caller's document may
         document = quire.Document.from_text(text, "a.md", collection="c", title=title)
-        library.store.write([indexer.prepare(document, WORDS)])
+        library.store.write([prepare(document, WORDS)])
         row = library.document("c:a.md")
         assert row
         assert row.title == "a\ufffdb"
@@ -256,7 +257,8 @@ def test_many_who_make_the_same_library_at_once_all_get_it(url: str) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(make, range(4)))
-    assert postgres.execute(url, "SELECT number FROM quire.migrations") == [(1,)]
+    done = postgres.execute(url, "SELECT number FROM quire.migrations ORDER BY number")
+    assert [number for (number,) in done] == [number for number, _ in postgres_database._migrations()]
     with opened(url) as store:
         assert len(store.documents(Filters())) == 4
 
@@ -296,13 +298,13 @@ def test_a_number_that_another_document_has_is_passed_over(store: PostgresStore)
     store.write([prepared("# A\n\nfirst\n")])
     (first,) = store.documents(Filters())
     assert first.seq == int(row_id("document", "c:a.md").replace("-", ""), 16) >> 85
-    store.move(first.seq, "b.md", 1)
+    rename(store, first.seq, "b.md")
     assert store.write([prepared("# A\n\nsecond\n")]) == [False]
     a, b = store.documents(Filters())
     assert (a.seq, b.seq) == (first.seq + 1, first.seq)
     assert found(store, "second") == ["a.md"]
-    with pytest.raises(LibraryError, match="nothing was moved"):
-        store.move(a.seq, "b.md", 1)
+    with pytest.raises(LibraryError, match="nothing was renamed"):
+        rename(store, a.seq, "b.md")
     assert store.check() == []
 
 
@@ -375,7 +377,7 @@ def test_the_generation_moves_with_every_write(library_url: str) -> None:
     (row,) = store.documents(Filters())
     store.promote(row.seq, "important")
     seen.append(store.generation())
-    store.move(row.seq, "b.md", 1)
+    rename(store, row.seq, "b.md")
     seen.append(store.generation())
     store.remove([row.seq])
     seen.append(store.generation())
@@ -508,7 +510,7 @@ def test_tags_origins_and_times_are_kept(library_url: str) -> None:
     assert found(store, "okapi", tags=("a", "c")) == []
     assert found(store, "okapi", since=8) == ["b.md"]
     assert found(store, "okapi", until=8) == ["a.md"]
-    assert store.write([prepared("# A\n\nother\n")], remove=[b.seq]) == [True]
+    assert store.write([prepared("# A\n\nother\n")], gone=[b.seq]) == [True]
     (row,) = store.documents(Filters())
     assert (row.path, row.promotion, store.tags([row.seq]), store.fetched([row.seq])) == (
         "a.md",
@@ -830,11 +832,13 @@ def test_a_tenant_writes_nothing_of_another(shared: tuple[PostgresStore, str], w
         with pytest.raises(LibraryError, match="nothing was written"):
             store.write([prepared("# Over\n\ntext\n", "s.md", "theirs")])
         store.remove([before[0].seq])
-        store.touch([(before[0].seq, 1, 1)])
+        store.sight(SourceRow("folder", "/t", "/t", "theirs", "document"), [Sighting(before[0].seq, 1, 1, 1)])
         store.promote(before[0].seq, "critical")
         store.note_failures({before[0].seq: "x"})
-        with pytest.raises(LibraryError, match="nothing was moved"):
-            store.move(before[0].seq, "moved.md", 1)
+        with pytest.raises(LibraryError, match=r"nothing was written: .*row-level security"):
+            rename(store, before[0].seq, "moved.md", "theirs")
+        with pytest.raises(LibraryError, match="nothing was renamed"):
+            rename(store, before[0].seq, "moved.md", "mine")
         assert owner.documents(Filters("theirs")) == before
         assert owner.embedding_failures() == {}
         assert store.write([prepared("# New\n\nmy own\n", "n.md", "mine")]) == [False]

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from quire import analyze, embedding, indexer
+from quire import analyze, embedding
 from quire.config import DEFAULT, override
 from quire.document import Document
 from quire.embedding import Embedded
+from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.result import Hit
 from quire.stores import open_store, postgres_vectors
@@ -31,6 +32,7 @@ from quire.stores.sqlite import SqliteStore
 from tests import postgres
 from tests.postgres import DATABASES
 from tests.test_embedding import Tiny
+from tests.words import rename
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -45,7 +47,7 @@ def prepared(path: str, *bodies: str, collection: str = "c") -> Prepared:
     """A document with a section for each text, named by its first word."""
     sections = "".join(f"## {body.split()[0]}\n\n{body}\n\n" for body in bodies)
     document = Document.from_text(f"# Title\n\n{sections}", path, collection=collection)
-    return indexer.prepare(document, NODES)
+    return prepare(document, NODES)
 
 
 def texts_of(store: Store) -> dict[int, str]:
@@ -260,7 +262,7 @@ def test_a_renamed_document_keeps_its_vectors(store: Store, tiny: Tiny) -> None:
     store.write([prepared("a.md", "one fish", "two birds")])
     embed(store, tiny)
     tiny.texts.clear()
-    store.move(row_of(store, "a.md"), "moved.md", 0)
+    rename(store, row_of(store, "a.md"), "moved.md")
     assert_own_vectors(store, tiny)
     store.remove([row_of(store, "moved.md")])
     assert nearest(store, tiny, "fish") == []

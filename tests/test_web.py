@@ -25,7 +25,7 @@ import pytest
 from quire import html, visitor, workers
 from quire.config import Config, override
 from quire.errors import LibraryError, NoResults, NotFound, Refused, TooLarge, TransientError
-from quire.indexer import Report
+from quire.ingest.report import Report
 from quire.library import Library
 from quire.sources import names
 from quire.sources import web as sources_web

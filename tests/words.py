@@ -1,5 +1,14 @@
-"""Settings without a model, for tests that are about words, files and states."""
+"""Settings without a model, and small steps, for tests that are about words, files and states."""
 
 from quire.config import DEFAULT, override
+from quire.stores.base import Store
+from quire.stores.rows import Sighting, SourceRow
 
 WORDS = override(DEFAULT, {"embed": {"model": "none"}})
+
+
+def rename(store: Store, row: int, path: str, collection: str = "c") -> None:
+    """Give a document another path, as its source would."""
+    source = SourceRow("folder", "/c", "/c", collection, "document")
+    store.put_sources([source])
+    store.sight(source, [Sighting(row, 1, 1, 1, path)])

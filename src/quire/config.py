@@ -247,6 +247,30 @@ class ContextSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesSettings:
+    """Which files of a project are read."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """What preparing one document may cost."""
+
+    max_seconds: float = 120.0  # s
+    max_memory: int = 2_000_000_000  # b
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A quire.toml."""
+
+    folder: str
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings of one library or one command."""
 
@@ -258,6 +282,11 @@ class Config:
     search: SearchSettings = field(default_factory=SearchSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     web: WebSettings = field(default_factory=WebSettings)
+    files: FilesSettings = field(default_factory=FilesSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    library: str = ""
+    collection: str = ""
+    project: Project | None = None
 
 
 DEFAULT = Config()

@@ -20,6 +20,7 @@ from quire.stores.rows import (
     DocumentRow,
     Model,
     Prepared,
+    Sighting,
     Unembedded,
     digest_of,
     embedded,
@@ -50,6 +51,7 @@ def copy(source: Store, target: Store, name: str, progress: Progress | None = No
     for batch in _batches(missing):
         target.write([_prepared(source, row) for row in batch])
         progress.advance(sum(row.size for row in batch))
+    _copy_sources(source, target, rows)
     vectors = _copy_vectors(source, target, rows, progress)
     _compare(source, target, name)
     return Copied(len(missing), len(rows) - len(missing), vectors, time.monotonic() - started)
@@ -114,6 +116,22 @@ def _prepared(source: Store, row: DocumentRow) -> Prepared:
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+def _copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None:
+    """Copy what was named, and which documents each source holds."""
+    ids = {row.seq: row.id for row in rows}
+    there = {row.id: row for row in target.documents(Filters())}
+    target.put_sources(source.sources())
+    held: dict[int, list[Sighting]] = {}
+    for collection, kind in sorted({(row.collection, row.kind) for row in rows}):
+        for member in source.members(collection, kind):
+            row = there[ids[member.document]]
+            seen = Sighting(row.seq, row.size, row.mtime_ns, member.seen)
+            held.setdefault(member.source, []).append(seen)
+    for one in source.sources():
+        if one.seq in held:
+            target.sight(one, held[one.seq])
 
 
 def _copy_vectors(source: Store, target: Store, rows: list[DocumentRow], progress: Progress) -> int:

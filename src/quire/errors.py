@@ -10,14 +10,17 @@ QuireError
 │   ├── Refused        its URL is one that Quire does not ask for
 │   ├── NotFound       its server says that it is not there, or not for everyone
 │   └── TransientError the network or its server failed; it may work later
+├── SourceMoved        what is to be added is known from a place that is gone
 ├── EmbeddingError     a model cannot be reached or used; searching by words goes on
 ├── LibraryError       a library cannot be opened, read or written; it was left as it was
+│   └── Unstorable     the database does not take what one document holds
 ├── NoResults          what was asked for is not there; the nearest things are named
 └── BrokenInvariant    a strategy's rule cannot be kept on this document
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -94,6 +97,18 @@ class TransientError(SourceError):
     """The network or a server failed; the same request may work later."""
 
 
+class SourceMoved(QuireError):
+    """The documents of a place are known from another place, which is gone."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+        super().__init__(
+            f"{new}: its documents are known from {old}, which is gone. If it was moved, type:"
+            f" quire sources move {shlex.quote(old)} {shlex.quote(new)}. To keep both, name another"
+            " collection: -c NAME"
+        )
+
+
 class EmbeddingError(QuireError):
     """A model cannot be reached or used, or refuses some texts."""
 
@@ -112,6 +127,10 @@ class LibraryError(QuireError):
     def __init__(self, library: str, problem: str) -> None:
         self.library = library
         super().__init__(f"{library}: {problem}")
+
+
+class Unstorable(LibraryError):
+    """The database does not take what one document holds; others may be written."""
 
 
 class NoResults(QuireError):

@@ -12,41 +12,44 @@ import logging
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from quire import copying, embedding, indexer, memory, reading, searcher, visitor
+from quire import copying, embedding, memory, reading, searcher, sync
 from quire import embed as models
 from quire.config import DEFAULT, Config, SearchSettings
 from quire.context import Context, Match, Source, pack
 from quire.copying import Copied
-from quire.document import Document
+from quire.document import Document, text_of
 from quire.embed.base import Embedder
 from quire.embedding import Embedded
 from quire.errors import (
     EmbeddingError,
     LibraryError,
     NoResults,
-    NotFound,
     SettingError,
     SourceError,
     Unreadable,
     nearest,
 )
-from quire.indexer import Report
+from quire.ingest import named
+from quire.ingest.plan import Plan
+from quire.ingest.prepare import made_by, prepare
+from quire.ingest.report import Report
 from quire.progress import Progress
 from quire.reading import Reading
 from quire.result import Result
 from quire.searcher import Found, Meaning
-from quire.sources import entries, files, names
+from quire.sources import entries
 from quire.sources.entries import Entry
 from quire.sources.files import Skipped
 from quire.stores import open_store
 from quire.stores.base import Counts, Filters, Store
-from quire.stores.rows import DocumentRow, Model
+from quire.stores.rows import DocumentRow, Model, SourceRow
+from quire.sync import Changes, Named
 from quire.tokens import counter
 from quire.tree import Tree
 
@@ -56,14 +59,6 @@ PROMOTIONS = ("standard", "important", "critical")
 _WEIGHED = 30  # results that a context pack is made of, at most
 _APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
 _PER_ENTRY = 5  # sections that are looked at for each result of a recall
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Documents whose files are not what was read."""
-
-    changed: tuple[DocumentRow, ...]
-    missing: tuple[DocumentRow, ...]
 
 
 class Library:
@@ -104,130 +99,119 @@ class Library:
         collection: str | None = None,
         title: str | None = None,
         external: bool = False,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        keep: bool | None = None,
         prune: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Index files and folders, or content under a path of its own. Content wins over paths.
+        """Hold files, folders, pages and sites, or content under a path of its own. Content wins over paths.
 
-        `external` documents are other people's: they are found as all are, and cannot be promoted.
+        The library remembers what was named: `refresh` follows it. Content without a path is named by its
+        text. `external` documents are other people's: they are found as all are, and cannot be promoted.
+        `include` and `exclude` are patterns as in .gitignore; `keep` lets documents stay when their files
+        are gone. These three are remembered; None leaves them as they were. `prune` removes documents
+        whose files are gone, now.
         """
-        report, kind = Report(), "external" if external else "document"
+        named.adopt(self.store)
+        report, kind = Report(), _kind(external)
         if content is not None:
-            name = collection or "content"
-            report.join(self._add_content(content, path or "content.md", name, title, kind))
-        elif not paths:
-            raise SettingError("add", "Must provide path, url, or content")
-        for source in () if content is not None else paths:
-            report.join(self._add_source(os.fspath(source), collection, prune, progress, kind))
+            report.join(self._add_content(content, path, collection or "content", title, kind))
+        for wanted in () if content is not None else _named(paths, collection, kind, include, exclude, keep):
+            report.join(sync.add(self.store, wanted, self.config, prune=prune, progress=progress))
         self._embed_new(report, progress)
         return report
 
+    def plan(
+        self,
+        *paths: str | os.PathLike[str],
+        collection: str | None = None,
+        external: bool = False,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        keep: bool | None = None,
+        prune: bool = False,
+    ) -> list[Plan]:
+        """What `add` of these would change, or `refresh` where none is named. Nothing is written."""
+        if not paths:
+            return sync.plans(self.store, self.config, prune=prune, keep=bool(keep))
+        wanted = _named(paths, collection, _kind(external), include, exclude, keep)
+        return [sync.plan_added(self.store, one, self.config, prune=prune) for one in wanted]
+
     def _add_content(
-        self, content: str | bytes, path: str, collection: str, title: str | None, kind: str
+        self, content: str | bytes, path: str | None, collection: str, title: str | None, kind: str
     ) -> Report:
         memory.check_collection(self.store, collection, kind)
         if isinstance(content, str):  # as the file would be that it stands for, with its limits
             content = Document.from_text(content).source
+        path = path or self._name_of(content, collection, kind)
         document = Document.from_bytes(
             content, path, collection=collection, title=title, settings=self.config.document
         )
-        report = Report()
-        old = self.store.document(collection, path)
-        if old and old.checksum == document.checksum and old.made_by == indexer.made_by(self.config):
+        report, old = Report(addresses=[document.address]), self.store.document(collection, path)
+        if old and (old.root or old.url):
+            has = f"{collection} already has {path} from {old.url or old.root}"
+            raise SettingError("path", f"{has}. Name another path or collection")
+        if old and old.checksum == document.checksum and old.made_by == made_by(self.config):
             report.unchanged = 1
             return report
-        prepared = indexer.prepare(document, self.config, kind)
-        report.count(prepared, self.store.write([prepared])[0])
+        prepared, source = prepare(document, self.config, kind), named.text_source(path, collection, kind)
+        self.store.put_sources([source])
+        report.count(prepared, self.store.write([prepared], source)[0])
         return report
 
-    def _add_source(
-        self, source: str, collection: str | None, prune: bool, progress: Progress | None, kind: str
-    ) -> Report:
-        """A file or folder if there is one of this name, else a URL or a site."""
-        path = Path(source)
-        # .md is also a domain.
-        is_file = path.exists() or (path.name == source.rstrip("/") and files.is_document(path))
-        if names.is_url(source) or (names.is_site(source) and not is_file):
-            from quire.sources.urls import target_of  # 5 ms that a search need not wait for
+    def _name_of(self, content: bytes, collection: str, kind: str) -> str:
+        """The name of content that was given without one: the one that it has, or a new one."""
+        text = text_of(content)
+        known = self.store.documents(Filters(collection, (kind,), (f"*{entries.ending(text)}",)))
+        return known[0].path if known else entries.named(text, datetime.now(UTC).date())
 
-            name = collection or _named(target_of(source).host)
-            memory.check_collection(self.store, name, kind)
-            return visitor.index_web(self.store, source, name, self.config, kind=kind, progress=progress)
-        return self._add_path(path, collection, prune, progress, kind)
+    def refresh(self, *, prune: bool = False, keep: bool = False, progress: Progress | None = None) -> Report:
+        """Bring every source up to date.
 
-    def _add_path(
-        self, path: Path, collection: str | None, prune: bool, progress: Progress | None, kind: str
-    ) -> Report:
-        if not path.exists():
-            raise Unreadable(str(path), "no such file or folder")
-        root, only = (path, None) if path.is_dir() else (path.absolute().parent, path)
-        name = collection or _named(root.resolve().name) or "files"
-        memory.check_collection(self.store, name, kind)
-        return indexer.index_folder(
-            self.store, root, name, self.config, kind=kind, prune=prune, only=only, progress=progress
-        )
-
-    def refresh(self, *, prune: bool = False, progress: Progress | None = None) -> Report:
-        """Bring every folder, page and site that was added up to date."""
-        report = Report()
-        for collection, kind, root in self._roots():
-            if names.is_url(root):
-                report.join(self._refresh_web(root, collection, kind, progress))
-            elif Path(root).is_dir():
-                added = indexer.index_folder(
-                    self.store, Path(root), collection, self.config, kind=kind, prune=prune, progress=progress
-                )
-                report.join(added)
-            else:
-                gone = self.store.documents(Filters(collection, (kind,)), root=root)
-                report.missing += [row.address for row in gone]
+        Documents whose files are gone are removed while their source is healthy: its root is there and not
+        empty, and less than half of its documents are missing at once. `prune` removes them all the same,
+        `keep` removes none.
+        """
+        named.adopt(self.store)
+        report = sync.refresh(self.store, self.config, prune=prune, keep=keep, progress=progress)
         self._embed_new(report, progress)
         return report
 
-    def _roots(self) -> list[tuple[str, str, str]]:
-        """Every collection and its kind, with the folders, pages and sites that it was made from."""
-        rows = self.documents()
-        return sorted({(row.collection, row.kind, row.root) for row in rows if row.root is not None})
-
-    def _refresh_web(self, root: str, collection: str, kind: str, progress: Progress | None) -> Report:
-        try:
-            return visitor.index_web(self.store, root, collection, self.config, kind=kind, progress=progress)
-        except SourceError as problem:
-            return Report(failed=[Skipped(problem.source, problem.reason)])
-
     def check(self, collection: str | None = None) -> Changes:
-        """Documents whose files or pages have changed or gone. Content of its own is passed over."""
-        changed, missing = self._check_web(collection)
-        for row in self.documents(collection):
-            if row.file is None or not searcher.is_stale(row):
-                continue
-            if not os.path.exists(row.file):  # noqa: PTH110
-                missing.append(row)
-            elif indexer.checksum_of(row.file, self.config) != row.checksum:
-                changed.append(row)
-        changed.sort(key=lambda row: (row.collection, row.path))
-        missing.sort(key=lambda row: (row.collection, row.path))
-        return Changes(tuple(changed), tuple(missing))
+        """Files and pages that are new, have changed or are gone. Content of its own is passed over."""
+        return sync.check(self.store, self.config, collection)
 
-    def _check_web(self, collection: str | None) -> tuple[list[DocumentRow], list[DocumentRow]]:
-        """Documents whose pages have changed, and those that are gone; one that fails is neither."""
-        changed, missing = list[DocumentRow](), list[DocumentRow]()
-        for name, kind, root in self._roots():
-            if not names.is_url(root) or collection not in (None, name):
-                continue
-            rows = {row.url: row for row in self.store.documents(Filters(name), root=root)}
-            try:
-                looked = visitor.look_at_web(self.store, root, name, self.config, kind=kind)
-            except NotFound:
-                missing += rows.values()
-            except SourceError as problem:
-                log.warning("%s: %s", problem.source, problem.reason)
-            else:
-                new = {page.url: page.checksum for page in looked.new}
-                changed += [row for url, row in rows.items() if new.get(url, row.checksum) != row.checksum]
-                gone = {*looked.gone, *(rows[url].seq for url in looked.missing & rows.keys())}
-                missing += [row for row in rows.values() if row.seq in gone]
-        return changed, missing
+    # ----------------------------------------------------------------------------------- sources
+
+    def sources(self) -> list[SourceRow]:
+        """What was named to be held: files, folders, pages, sites and texts."""
+        return self.store.sources()
+
+    def remove_source(
+        self, place: str, *, collection: str | None = None, dry_run: bool = False
+    ) -> list[DocumentRow]:
+        """Let go of a source; the documents that went with it: those that no other source holds.
+
+        With `dry_run` they are those that would go. Raises NoResults for what is no source.
+        """
+        source = named.find(self.store, place, collection)
+        rows = sync.goes_with(self.store, source)
+        if not dry_run:
+            self.store.drop_source(source)
+        return rows
+
+    def move_source(self, old: str, new: str, *, dry_run: bool = False) -> list[tuple[SourceRow, SourceRow]]:
+        """Follow a file or folder that moved, with every source under it; each source before and after.
+
+        Documents keep their ids, promotions and vectors. Raises NoResults for what is no source.
+        """
+        moved = named.moves(self.store, old, new)
+        for before, after in () if dry_run else moved:
+            self.store.move_source(before, after)
+        return moved
+
+    # ---------------------------------------------------------------------------------- removing
 
     def remove(
         self,
@@ -238,25 +222,33 @@ class Library:
     ) -> list[DocumentRow]:
         """Remove documents by address, or a collection, or some paths of it; those that were removed.
 
-        With `dry_run` they are those that would be.
+        They stay removed: a refresh does not bring them back, adding them by name does. With `dry_run`
+        they are those that would be removed.
         """
         within = tuple(paths)
         if addresses and (within or collection is not None):
             raise SettingError("remove", "Name addresses, or a collection and its paths, not both")
         if addresses:
-            rows = [self._document(address)[0] for address in addresses]
+            rows = [self._document(address)[0] for address in dict.fromkeys(addresses)]
         elif collection is not None:
-            rows = self.store.documents(Filters(collection, paths=within))
-            if not rows and collection not in self.store.collections():
-                raise NoResults(self._no_collection(collection))
-            if not rows:
-                raise NoResults(f"No document of {collection} is in {', '.join(within)}.")
+            rows = self._rows_of(collection, within)
         elif within:
             raise SettingError("remove", "Name the collection that these paths are of")
         else:
             raise SettingError("remove", "Name what to remove: addresses, or a collection")
-        if not dry_run:
-            self.store.remove([row.seq for row in rows])
+        if not dry_run and collection is not None and not within:
+            sync.remove_collection(self.store, collection, rows)
+        elif not dry_run:
+            sync.remove_documents(self.store, rows)
+        return rows
+
+    def _rows_of(self, collection: str, within: tuple[str, ...]) -> list[DocumentRow]:
+        """The documents of a collection, or of some paths of it. Raises NoResults where there are none."""
+        rows = self.store.documents(Filters(collection, paths=within))
+        if not rows and collection not in self.store.collections():
+            raise NoResults(self._no_collection(collection))
+        if not rows:
+            raise NoResults(f"No document of {collection} is in {', '.join(within)}.")
         return rows
 
     def promote(self, address: str, level: str) -> DocumentRow:
@@ -276,6 +268,7 @@ class Library:
 
         Raises LibraryError if what arrived is not what was sent.
         """
+        named.adopt(self.store)
         with Library.open(to, create=True, config=self.config) as target, self.store.reading():
             name = re.sub(r"(?<=:)[^:@/]*(?=@)", "…", target.url)  # without its password
             return copying.copy(self.store, target.store, name, progress)
@@ -656,9 +649,27 @@ class Library:
         return f"No collection {name!r}. {nearest(name, self.store.collections())}"
 
 
-def _named(place: str) -> str:
-    """The collection of a folder or host that none was named for."""
-    return place.replace(":", "-")
+def _kind(external: bool) -> str:
+    return "external" if external else "document"
+
+
+def _named(
+    places: Iterable[str | os.PathLike[str]],
+    collection: str | None,
+    kind: str,
+    include: Iterable[str] | None,
+    exclude: Iterable[str] | None,
+    keep: bool | None,
+) -> list[Named]:
+    """What is to be held. Raises SettingError if nothing is named."""
+    options = {
+        name: None if some is None else tuple(some)
+        for name, some in (("include", include), ("exclude", exclude))
+    }
+    found = [Named(os.fspath(place), collection, kind, keep=keep, **options) for place in places]
+    if not found:
+        raise SettingError("add", "Must provide path, url, or content")
+    return found
 
 
 def _ways_to_read(address: str) -> list[tuple[str | None, str, str]]:

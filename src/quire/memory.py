@@ -12,11 +12,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TextIO
 
-from quire import indexer, searcher
+from quire import searcher
 from quire.config import DEFAULT, Config, WindowsSettings
 from quire.document import Document
 from quire.errors import SettingError
-from quire.indexer import Report
+from quire.ingest.prepare import prepare
+from quire.ingest.report import Report
 from quire.result import Result
 from quire.sources import entries
 from quire.sources.entries import Entry
@@ -67,11 +68,11 @@ def _prepared(document: Document, entry: Entry, tags: tuple[str, ...], config: C
     facts = {"tags": tags, "created_at": entry.created_at, "updated_at": entry.updated_at}
     if len(document.text) > _SHORT:
         try:
-            return indexer.prepare(document, replace(config, chunk=chunk), entry.kind, **facts)
+            return prepare(document, replace(config, chunk=chunk), entry.kind, **facts)
         except Exception as problem:  # a memory is kept, whatever is wrong with how it would be cut
             log.warning("%s is kept as one chunk, because it cannot be cut: %s", document.address, problem)
     whole = replace(DEFAULT, chunk=replace(chunk, memory=_ONE_CHUNK), tree=config.tree)
-    return indexer.prepare(document, whole, entry.kind, **facts)
+    return prepare(document, whole, entry.kind, **facts)
 
 
 def _known(store: Store, entry: Entry) -> DocumentRow | None:

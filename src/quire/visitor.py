@@ -20,13 +20,15 @@ from weakref import finalize
 
 from quire.config import Config
 from quire.document import Document
-from quire.errors import LibraryError, QuireError, Refused, SourceError
-from quire.indexer import Report, made_by, prepare
+from quire.errors import LibraryError, Refused
+from quire.ingest.plan import ADD, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
+from quire.ingest.prepare import made_by, prepare, reason_of
+from quire.ingest.report import Report
 from quire.progress import Progress
-from quire.sources import names
+from quire.sources import ignore, names
 from quire.sources.files import Skipped
 from quire.stores.base import Filters, Store
-from quire.stores.rows import DocumentRow, Prepared
+from quire.stores.rows import DocumentRow, Prepared, Sighting, SourceRow
 
 if TYPE_CHECKING:
     from quire.sources import web
@@ -37,29 +39,54 @@ _IN_MEMORY = 1 << 18  # bytes of packed documents: a page, or a small site, need
 _NOTHING = (None, None)  # what a server says that says nothing
 
 
-def index_web(
-    store: Store,
-    source: str,
-    collection: str,
-    config: Config,
-    *,
-    kind: str = "document",
-    progress: Progress | None = None,
-) -> Report:
+def web_source(url: str, collection: str, kind: str) -> SourceRow:
+    """The source of a page or a site. Raises Refused for a URL that is not asked for."""
+    from quire.sources import web  # with what reads HTML: a search need not wait for it
+    from quire.sources.urls import normalise
+
+    whole = names.is_site(url)
+    place = web.index_of(url) if whole else normalise(url)
+    return SourceRow("site" if whole else "page", place, place, collection, kind)
+
+
+def index_web(store: Store, source: SourceRow, config: Config, *, progress: Progress | None = None) -> Report:
     """Bring what a store knows of a page or a site up to date. Raises SourceError if nothing is there."""
     started, report = time.monotonic(), Report()
-    log.info("reading %s", source)
-    found = look_at_web(store, source, collection, config, kind=kind, progress=progress)
+    log.info("reading %s", source.place)
+    found = look_at_web(store, source, config, progress=progress)
+    store.put_sources([source])
     if found.new or found.gone:
-        for prepared, replaced in zip(found.new, store.write(found.new, found.gone), strict=True):
+        written = store.write(found.new, source, found.gone)
+        for prepared, replaced in zip(found.new, written, strict=True):
             report.count(prepared, replaced)
+    if found.joined:
+        store.sight(source, [Sighting(row.seq, row.size, row.mtime_ns, 0) for row in found.joined])
     if found.said:
         store.note_fetched(found.said)
     report.unchanged, report.removed = found.unchanged, len(found.gone)
     report.failed, report.warnings = found.failed, [*found.notes, *report.warnings]
     report.seconds = time.monotonic() - started
-    log.info("read %s in %.0f ms: %d written", source, report.seconds * 1000, report.documents)
+    log.info("read %s in %.0f ms: %d written", source.place, report.seconds * 1000, report.documents)
     return report
+
+
+def plan_web(store: Store, source: SourceRow, config: Config, *, progress: Progress | None = None) -> Plan:
+    """What a page or a site would change. Raises SourceError if nothing is there."""
+    found = look_at_web(store, source, config, progress=progress)
+    known = {row.seq: row for row in store.documents(Filters(source.collection, (source.kind,)))}
+    old = {row.path: row for row in known.values()}
+    items = [_item(new, old.get(new.path)) for new in found.new]
+    items += [Item(REMOVE, known[row].path, "the site has it no more", row=known[row]) for row in found.gone]
+    items += [Item(SKIP, failed.source, failed.reason) for failed in found.failed]
+    return Plan(source, tuple(sorted(items, key=lambda item: item.path)), found.unchanged)
+
+
+def _item(new: Prepared, old: DocumentRow | None) -> Item:
+    if old is None:
+        return Item(ADD, new.path, "new")
+    if old.checksum == new.checksum:
+        return Item(REMAKE, new.path, "the settings that cut documents have changed", row=old)
+    return Item(UPDATE, new.path, "the page has changed", row=old)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,57 +97,52 @@ class Looked:
     gone: list[int]  # documents whose pages a site links no more
     missing: set[str]  # URLs of pages that are linked, but not there
     said: dict[int, web.Said]  # what servers say of unchanged documents, where that is new
+    joined: list[DocumentRow]  # unchanged documents that another source held alone
     unchanged: int
     failed: list[Skipped]
     notes: list[str]
 
 
 def look_at_web(
-    store: Store,
-    source: str,
-    collection: str,
-    config: Config,
-    *,
-    kind: str = "document",
-    progress: Progress | None = None,
+    store: Store, source: SourceRow, config: Config, *, progress: Progress | None = None
 ) -> Looked:
     """Read a page or a site, and compare; nothing is written. Raises SourceError if nothing is there."""
-    from quire.sources import web  # with what reads HTML: a search need not wait for it
-    from quire.sources.urls import normalise
-
-    whole = names.is_site(source)
-    root = web.index_of(source) if whole else normalise(source)
-    rows = store.documents(Filters(collection, (kind,)))
-    pages = _Pages(rows, root, collection, kind, config)
+    rows = store.documents(Filters(source.collection, (source.kind,)))
+    members = store.members(source.collection, source.kind)
+    held = {member.document for member in members if member.source == source.seq}
+    pages = _Pages(rows, source, config)
     said = store.fetched(row.seq for row in pages.known.values())
     known = {url: said.get(row.seq, _NOTHING) for url, row in pages.known.items()}
     seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
-    visit = _visit(root, whole, seen, pages, config, progress)
+    visit = _visit(source, seen, pages, config, progress)
     same = {**pages.unchanged, **visit.unchanged}
     failed = sorted({**pages.failed, **visit.failed}.items())
+    own = [row for row in rows if row.seq in held]
     return Looked(
         pages.new.sorted(),
-        _gone(rows, root, visit) if whole else [],
+        _gone(own, pages, visit) if source.type == "site" else [],
         visit.missing,
         {pages.known[url].seq: now for url, now in same.items() if now != known[url]},
+        [pages.known[url] for url in same if pages.known[url].seq not in held],
         len(same),
         [Skipped(url, reason) for url, reason in failed],
         visit.notes,
     )
 
 
-def _gone(rows: Iterable[DocumentRow], root: str, visit: web.Visit) -> list[int]:
-    """The documents of a site that it has no more; none where that is not sure, and it is said why."""
-    gone = [row.seq for row in rows if row.root == root and row.url not in visit.present]
+def _gone(own: Iterable[DocumentRow], pages: _Pages, visit: web.Visit) -> list[int]:
+    """The documents of a site that it has no more, or that are not wanted; why not where that is not sure."""
+    own = list(own)
+    unwanted = [row.seq for row in own if not pages.is_wanted(row.path)]
+    gone = [row.seq for row in own if row.url not in visit.present and pages.is_wanted(row.path)]
     if gone and visit.unsure:
         visit.notes.append(f"{len(gone):,} documents were kept that may be gone: {visit.unsure}.")
-        return []
-    return gone
+        return unwanted
+    return [*unwanted, *gone]
 
 
 def _visit(
-    root: str,
-    whole: bool,
+    source: SourceRow,
     seen: Mapping[str, web.Said],
     pages: _Pages,
     config: Config,
@@ -133,7 +155,8 @@ def _visit(
         with web.Desk() as desk:
             async with Fetcher(config.web) as fetcher:
                 reader = web.Reader(fetcher, config, seen, partial(pages.take, desk), desk)
-                await (reader.site(root, progress) if whole else reader.page(root))
+                whole = source.type == "site"
+                await (reader.site(source.place, progress) if whole else reader.page(source.place))
                 return reader.visit
 
     try:
@@ -273,10 +296,14 @@ def _close(file: IO[bytes]) -> None:
 class _Pages:
     """Pages as they come in: what is new is cut and analysed, beside the network."""
 
-    def __init__(
-        self, rows: Iterable[DocumentRow], root: str, collection: str, kind: str, config: Config
-    ) -> None:
-        self.root, self.collection, self.kind, self.config = root, collection, kind, config
+    def __init__(self, rows: Sequence[DocumentRow], source: SourceRow, config: Config) -> None:
+        self.root, self.collection, self.kind, self.config = (
+            *(source.place, source.collection, source.kind),
+            config,
+        )
+        self._options = source.options
+        self._include = ignore.patterns(source.options.include, 0, "include")
+        self._exclude = ignore.patterns(source.options.exclude, 0, "exclude")
         self.known = {row.url: row for row in rows if row.url}
         self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # whose each path is
         self.new = _Kept()
@@ -287,13 +314,24 @@ class _Pages:
         """Whether a page is stored as the settings want it."""
         return self.known[url].made_by == made_by(self.config)
 
+    def is_wanted(self, path: str) -> bool:
+        """Whether the source's options let a path be held."""
+        names = tuple(path.split("/"))
+        if path in self._options.without or ignore.covers(self._exclude, names, 0):
+            return False
+        return not self._include or ignore.covers(self._include, names, 0) is not None
+
     async def take(self, desk: web.Desk, page: web.WebPage) -> None:
         """Prepare a page, unless it is as it was. Raises LibraryError where it cannot be kept."""
         try:
             job = self._job(page)
+            if not self.is_wanted(job.path):
+                return
             packed = await desk.do(page.url, _packed, job)
-        except QuireError as error:
-            self.failed[page.url] = error.reason if isinstance(error, SourceError) else str(error)
+        except LibraryError:
+            raise
+        except Exception as error:  # whatever a parser throws, it is this page's
+            self.failed[page.url] = reason_of(error)
             return
         if packed is None:
             self.unchanged[page.url] = page.said

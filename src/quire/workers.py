@@ -11,11 +11,13 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
 from queue import SimpleQueue
 from types import TracebackType
@@ -27,7 +29,7 @@ log = logging.getLogger("quire")
 COUNT = 2
 _TOGETHER = 16  # items in one message: a message costs 0.1 ms
 _AHEAD = 32  # messages under way or done but not yet asked for: bounds memory
-_START = "import sys; sys.path[:] = sys.argv[1:]; from quire.workers import serve; serve()"
+_START = "import sys; sys.path[:] = sys.argv[2:]; from quire.workers import serve; serve(int(sys.argv[1]))"
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -35,16 +37,31 @@ R = TypeVar("R")
 class WorkerDied(QuireError):
     """A worker's process ended before it had answered."""
 
-    def __init__(self) -> None:
-        super().__init__("the process that was reading it ended, perhaps for want of memory")
+    def __init__(
+        self, why: str = "the process that was reading it ended, perhaps for want of memory"
+    ) -> None:
+        super().__init__(why)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may cost; 0 is no limit."""
+
+    seconds: float = 0.0
+    memory: int = 0  # bytes of a worker's own data
+
+
+NO_LIMITS = Limits()
 
 
 class Workers:
     """Processes that run functions of modules; calls may come from any thread."""
 
-    def __init__(self, count: int = COUNT) -> None:
+    def __init__(self, count: int = COUNT, limits: Limits = NO_LIMITS, *warming: Any) -> None:
+        """`warming` is a call that a new process makes first, without a limit: it has much to load."""
         self._closing = False
-        self._all = [_Worker() for _ in range(count)]
+        self.limits, self._warming = limits, warming
+        self._all = [_Worker(limits) for _ in range(count)]
         self._free = SimpleQueue[_Worker]()
         for worker in self._all:
             self._free.put(worker)
@@ -63,13 +80,21 @@ class Workers:
         """What a function returns or raises, in the next free process. Raises WorkerDied."""
         worker = self._free.get()
         try:
-            good, answer = worker.ask(function, arguments)
+            if worker.is_new and self._warming:
+                worker.ask(self._warming[0], self._warming[1:], 0)
+            good, answer = worker.ask(function, arguments, self.limits.seconds)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):  # ValueError: closed meanwhile
             worker.end()
+            slow = worker.is_late
             if not self._closing:
                 self._all.remove(worker)
-                worker = _Worker()
+                worker = _Worker(self.limits)
                 self._all.append(worker)
+            if slow:
+                raise WorkerDied(
+                    f"took longer than {self.limits.seconds:g} s. If it is honest, raise"
+                    " [ingest] max_seconds in quire.toml"
+                ) from None
             raise WorkerDied from None
         finally:
             self._free.put(worker)
@@ -78,9 +103,19 @@ class Workers:
         raise answer
 
 
-def spread(function: Callable[[T], R], items: Iterable[T], lost: Callable[[T, WorkerDied], R]) -> Iterator[R]:
-    """What a function makes of each item, in order; `lost` answers for one that ends its process."""
-    workers = started(_each, function, [])
+def spread(
+    function: Callable[[T], R],
+    items: Iterable[T],
+    lost: Callable[[T, WorkerDied], R],
+    *,
+    count: int = COUNT,
+    limits: Limits = NO_LIMITS,
+) -> Iterator[R]:
+    """What a function makes of each item, in order; `lost` answers for one that ends its process.
+
+    An item that takes longer, or more memory, than the limits ends it.
+    """
+    workers = started(_each, function, [], count=count, limits=limits)
     if workers is None:
         yield from map(function, items)
         return
@@ -99,14 +134,17 @@ def spread(function: Callable[[T], R], items: Iterable[T], lost: Callable[[T, Wo
         threads.shutdown(cancel_futures=True)
 
 
-def started(function: Callable[..., object], *arguments: object) -> Workers | None:
+def started(
+    function: Callable[..., object], *arguments: object, count: int = COUNT, limits: Limits = NO_LIMITS
+) -> Workers | None:
     """Workers that have each shown that they can run a function; None where there are none to be had."""
-    if (os.cpu_count() or 1) < COUNT:
+    count = min(count, os.cpu_count() or 1)
+    if count < COUNT and limits == NO_LIMITS:
         return None
     with ExitStack() as stack:
         try:
-            workers = stack.enter_context(Workers())
-            for _ in range(COUNT):  # each in its turn: the free ones stand in line
+            workers = stack.enter_context(Workers(count, limits, function, *arguments))
+            for _ in range(count):  # each in its turn: the free ones stand in line
                 workers.call(function, *arguments)
         except (OSError, WorkerDied) as problem:
             log.warning("no worker process starts (%s): this process reads alone", problem)
@@ -133,20 +171,44 @@ def _each(function: Callable[[T], R], items: list[T]) -> list[R]:
 class _Worker:
     """A process that answers what it is asked, in turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self.is_new = True
+        self.is_late = False  # it was ended because it took too long
         # -P: nothing is imported from the folder that Quire happens to be started in.
-        command = [sys.executable, "-P", "-c", _START, *sys.path]
+        command = [sys.executable, "-P", "-c", _START, str(limits.memory), *sys.path]
         self._process = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
         )
 
-    def ask(self, function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[bool, Any]:
-        """Whether a call returned, and what it returned or raised."""
+    def ask(
+        self, function: Callable[..., object], arguments: tuple[object, ...], seconds: float
+    ) -> tuple[bool, Any]:
+        """Whether a call returned, and what it returned or raised. It may take so long; 0 is no limit."""
+        self.is_new = False
         assert self._process.stdin  # noqa: S101
         assert self._process.stdout  # noqa: S101
-        self._process.stdin.write(pickle.dumps((function, arguments)))
-        self._process.stdin.flush()
-        return pickle.load(self._process.stdout)  # type: ignore[no-any-return]  # noqa: S301
+        with self._timer(seconds):
+            self._process.stdin.write(pickle.dumps((function, arguments)))
+            self._process.stdin.flush()
+            return pickle.load(self._process.stdout)  # type: ignore[no-any-return]  # noqa: S301
+
+    @contextmanager
+    def _timer(self, seconds: float) -> Iterator[None]:
+        """End the process if what is done within takes too long."""
+        if not seconds:
+            yield
+            return
+        timer = threading.Timer(seconds, self._end_late)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _end_late(self) -> None:
+        self.is_late = True
+        self._process.kill()
 
     def end(self) -> None:
         """End the process, whatever it is doing: it holds nothing that could be left half done."""
@@ -154,8 +216,20 @@ class _Worker:
             process.kill()
 
 
-def serve() -> None:
+def _limit_memory(most: int) -> None:
+    """Let this process have no more data than so much, where the system can see to it."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    except (ImportError, AttributeError, OSError, ValueError):
+        return
+
+
+def serve(max_memory: int = 0) -> None:
     """Answer calls from standard input until it ends: the life of a worker."""
+    if max_memory:
+        _limit_memory(max_memory)
     calls, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not end up among the answers
     while True:

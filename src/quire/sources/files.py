@@ -1,10 +1,10 @@
 """Files to documents, and folders to the files in them.
 
 `read` takes a path and gives its document; a path that is no regular, readable text file raises a
-SourceError. `walk` takes a folder and gives, for every file worth reading, a Found, and for every
-one that must be left out, a Skipped with its reason. Always: no file but an ignore file is opened
-by a walk, nothing outside the root is entered, no folder is entered twice, and the same tree gives
-the same files in the same order, by name and depth first. Folders that only a link leads to come last.
+SourceError. `walk` takes a folder and gives a Found for every file worth reading, a Skipped for one that
+cannot be read, and a PassedOver for one that no one asked for. Always: a walk opens no file but ignore
+files, enters nothing outside its folder and no folder twice, and gives the same files of the same tree in
+the same order, by name and depth first. Folders that only a link leads to come last.
 """
 
 from __future__ import annotations
@@ -13,20 +13,24 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from quire.config import DEFAULT, DocumentSettings
-from quire.document import BOM, Document, encoding_of
+from quire.document import Document, encoding_of
 from quire.errors import TooLarge, Unreadable
+from quire.sources import ignore
+from quire.sources.ignore import IGNORE_FILES, Rule
 
 WEB_PAGES = (".html", ".htm")
 ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", *WEB_PAGES)
-IGNORE_FILES = (".gitignore", ".quireignore")  # of one folder, the second has the last word
 UNWANTED_FOLDERS = frozenset({"node_modules", "__pycache__"})
-_MAX_IGNORE_BYTES = 1_000_000
+SECRETS = "may hold secrets"
+NO_ENDING = "without an ending"
 
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
+_ESCAPED = re.compile(r"\\(x[0-9a-f]{2})")
 _ALSO = {
     stat.S_IFDIR: "is a folder; name the files in it",
     stat.S_IFIFO: "is a pipe, not a file",
@@ -70,8 +74,18 @@ def is_document(path: Path) -> bool:
 
 
 def printable(path: str | Path) -> str:
-    r"""A path as text: bytes of its name that are not UTF-8 are written `\\xNN`."""
-    return Path(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    r"""A path as text: bytes of its name that are not UTF-8 are `\\xNN`, as is what looks like that."""
+    text = Path(path).as_posix()
+    if "\\" in text:
+        text = _ESCAPED.sub(r"\\x5c\1", text)
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def unprintable(path: str) -> str:
+    """The path of a file from its text: what `printable` escaped is as it was."""
+    if "\\" not in path:
+        return path
+    return _ESCAPE.sub(lambda byte: os.fsdecode(bytes.fromhex(byte[1])), path)
 
 
 def _check(found: os.stat_result, name: str, settings: DocumentSettings) -> None:
@@ -97,6 +111,10 @@ class Found:
     path: str  # from the root, with forward slashes and printable
     size: int  # bytes
     mtime_ns: int
+    ctime_ns: int = field(default=0, compare=False)  # moves when a file is renamed, too
+    checksum: str | None = None  # of its document; None where it was not read
+    problem: str = ""  # why it cannot be taken in, where it was read
+    seen: int = 0  # its ctime when it was read, below 0 if it may have changed since; 0 where it was not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,84 +125,150 @@ class Skipped:
     reason: str
 
 
-def walk(
-    root: str | Path, *, endings: tuple[str, ...] = ENDINGS, max_bytes: int
-) -> Iterator[Found | Skipped]:
-    """The files under a folder that have one of the endings, in any case, and are not ignored.
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A file or folder that no one asked for: a rule names it, or its kind is not read."""
 
-    Raises Unreadable at once if the root is absent, forbidden or not a folder.
+    path: str  # from the root, printable
+    reason: str
+    kind: str = ""  # what it is counted as, such as `.pdf`; "" for what a rule names
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of a folder. Patterns are as in .gitignore, from the folder down."""
+
+    include: tuple[str, ...] = ()  # take only these, whatever their ending; () is every kind that is read
+    exclude: tuple[str, ...] = ()
+    without: frozenset[str] = frozenset()  # paths that were removed one by one
+    project: str = ""  # a folder whose settings narrow this further
+    only: tuple[str, ...] = ()  # patterns from the project's folder down: nothing but these
+    never: tuple[str, ...] = ()  # and none of these
+
+
+EVERYTHING = Wanted()
+Seen = Found | Skipped | PassedOver
+
+
+def walk(
+    place: str | Path,
+    *,
+    root: str | Path | None = None,
+    wanted: Wanted = EVERYTHING,
+    max_bytes: int,
+) -> Iterator[Seen]:
+    """The files under a folder that are wanted, and what was left out, with the reason.
+
+    Paths are from `root`, which is the folder itself or one above it. Ignore files of the folder, and of
+    the repository it is in, are followed. Raises Unreadable at once if the folder is absent, forbidden or
+    no folder.
     """
     try:
-        os.scandir(root).close()
-        return _Walk(Path(root), endings, DocumentSettings(max_bytes=max_bytes)).run()
+        os.scandir(place).close()
+        settings = DocumentSettings(max_bytes=max_bytes)
+        return _Walk(Path(place), Path(root or place), wanted, settings).run()
     except NotADirectoryError:
-        raise Unreadable(printable(root), "is not a folder") from None
+        raise Unreadable(printable(place), "is not a folder") from None
     except OSError as problem:
-        raise Unreadable(printable(root), _why(problem)) from None
+        raise Unreadable(printable(place), _why(problem)) from None
     except ValueError:  # a NUL in the name
-        raise Unreadable(printable(root), "is no file name") from None
+        raise Unreadable(printable(place), "is no file name") from None
+
+
+def look(path: str | Path, root: str | Path) -> Found | Skipped:
+    """One file that was named by itself, whatever its name is."""
+    absolute = Path(path).absolute()
+    name = printable(absolute.relative_to(Path(root).absolute()))
+    try:
+        found = os.stat(absolute)  # noqa: PTH116
+    except OSError as problem:
+        return Skipped(name, _why(problem))
+    if not stat.S_ISREG(found.st_mode):
+        return Skipped(name, _kind(found))
+    return _found(str(absolute), name, found)
+
+
+def _found(absolute: str, path: str, found: os.stat_result) -> Found:
+    return Found(absolute, path, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A file or folder: where it is, its names from the root down, and the rules it is under."""
+    """A file or folder: where it is, its names from the base down, and the rules it is under."""
 
     absolute: str
     names: tuple[str, ...]
-    rules: tuple[_Rule, ...]
+    depth: int  # names that lead to the root, which paths start from
+    rules: tuple[Rule, ...]
 
     def child(self, entry: os.DirEntry[str]) -> _Place:
-        return _Place(entry.path, (*self.names, entry.name), self.rules)
+        return _Place(entry.path, (*self.names, entry.name), self.depth, self.rules)
 
     @property
     def path(self) -> str:
-        return printable("/".join(self.names))
-
-    def is_ignored(self, *, as_folder: bool) -> bool:
-        """Whether the last rule that fits says so."""
-        for rule in reversed(self.rules):
-            if rule.fits(self.names, as_folder):
-                return not rule.negated
-        return False
+        return printable("/".join(self.names[self.depth :]))
 
 
 class _Walk:
     """One walk: what is still to be looked at, and which folders were entered."""
 
-    def __init__(self, root: Path, endings: tuple[str, ...], settings: DocumentSettings) -> None:
-        self.root, self.real_root = root.absolute(), root.resolve()
-        self.endings = tuple(ending.lower() for ending in endings)
-        self.settings = settings
+    def __init__(self, place: Path, root: Path, wanted: Wanted, settings: DocumentSettings) -> None:
+        self.start, self.real_start = place.absolute(), place.resolve()
+        self.settings, self.without = settings, wanted.without
         self.entered: set[tuple[int, int]] = set()
         self.stack: list[tuple[os.DirEntry[str], _Place]] = []
         # A folder keeps its own name, and its own rules, when a link to it sorts before it.
         self.linked: deque[_Place] = deque()
+        root, project = root.absolute(), Path(wanted.project or os.sep)
+        narrowed = bool(wanted.project) and self.start.is_relative_to(project)
+        self.base = _base(self.start, root, project if narrowed else root)
+        self.depth = len(root.relative_to(self.base).parts)
+        self.include = ignore.patterns(wanted.include, self.depth, "not in include")
+        self.exclude = ignore.patterns(wanted.exclude, self.depth, "exclude")
+        above = len(project.relative_to(self.base).parts) if narrowed else self.depth
+        self.only = ignore.patterns(wanted.only, above, "files.include")
+        self.exclude += ignore.patterns(wanted.never, above, "files.exclude")
 
-    def run(self) -> Iterator[Found | Skipped]:
-        yield from self._enter(_Place(str(self.root), (), ()))
+    def run(self) -> Iterator[Seen]:
+        names = self.start.relative_to(self.base).parts
+        rules = yield from self._rules_above(names)
+        yield from self._enter(_Place(str(self.start), names, self.depth, rules))
         while self.stack or self.linked:
             if not self.stack:
                 yield from self._enter(self.linked.popleft())
                 continue
             entry, folder = self.stack.pop()
-            if not entry.name.startswith("."):
-                yield from self._look(entry, folder.child(entry))
+            yield from self._look(entry, folder.child(entry))
 
-    def _look(self, entry: os.DirEntry[str], place: _Place) -> Iterator[Found | Skipped]:
+    def _rules_above(self, names: tuple[str, ...]) -> Generator[Seen, None, tuple[Rule, ...]]:
+        """The rules of the folders above. What a person named is not ignored by them."""
+        rules: list[Rule] = []
+        for depth in range(len(names)):
+            folder = self.base.joinpath(*names[:depth])
+            place = _Place(str(folder), names[:depth], self.depth, ())
+            rules += yield from _rules({name: str(folder / name) for name in IGNORE_FILES}, place)
+        itself = [names[: size + 1] for size in range(len(names))]
+        return tuple(rule for rule in rules if not any(rule.fits(some, True) for some in itself))
+
+    def _look(self, entry: os.DirEntry[str], place: _Place) -> Iterator[Seen]:
         try:
             if entry.is_symlink():
                 yield from self._follow(place)
             elif entry.is_dir(follow_symlinks=False):
-                if self._is_wanted_folder(place):
+                if left := self._left_out(place, is_folder=True):
+                    yield left
+                else:
                     yield from self._enter(place)
-            elif self._is_wanted_file(place):
+            elif left := self._left_out(place, is_folder=False):
+                yield left
+            else:
                 yield self._weigh(place, entry.stat(follow_symlinks=False))
         except FileNotFoundError:  # it vanished since its folder was listed
             return
         except OSError as problem:
             yield Skipped(place.path, _why(problem))
 
-    def _enter(self, place: _Place) -> Iterator[Skipped]:
+    def _enter(self, place: _Place) -> Iterator[Seen]:
         """Put what a folder holds on the stack, unless it was there before."""
         try:
             found = os.stat(place.absolute)  # noqa: PTH116  an entry's own has no st_ino on Windows
@@ -198,25 +282,25 @@ class _Walk:
         except OSError as problem:
             yield Skipped(place.path, _why(problem))
             return
-        rules = yield from _rules(entries, place)
-        inside = _Place(place.absolute, place.names, (*place.rules, *rules))
-        self.stack.extend((entry, inside) for entry in reversed(entries))
+        here = {entry.name: entry.path for entry in entries if entry.name in IGNORE_FILES}
+        rules = yield from _rules(here, place)
+        inside = _Place(place.absolute, place.names, place.depth, (*place.rules, *rules))
+        self.stack.extend((entry, inside) for entry in reversed(entries) if entry.name not in IGNORE_FILES)
 
-    def _follow(self, place: _Place) -> Iterator[Found | Skipped]:
-        """What a link leads to, if it stays inside the root."""
-        named_so = self._is_wanted_file(place)
+    def _follow(self, place: _Place) -> Iterator[Seen]:
+        """What a link leads to, if it stays inside the folder."""
         try:
             target = os.stat(place.absolute)  # noqa: PTH116
             real = Path(place.absolute).resolve(strict=True)
         except (OSError, RuntimeError):  # RuntimeError: a loop, before Python 3.13
-            if named_so:
-                yield Skipped(place.path, "is a link that leads nowhere")
+            left = self._left_out(place, is_folder=False)
+            yield left or Skipped(place.path, "is a link that leads nowhere")
             return
         is_folder = stat.S_ISDIR(target.st_mode)
-        if not (self._is_wanted_folder(place) if is_folder else named_so):
-            return
-        if not real.is_relative_to(self.real_root):
-            where = printable(self.root.name or self.root)
+        if left := self._left_out(place, is_folder=is_folder):
+            yield left
+        elif not real.is_relative_to(self.real_start):
+            where = printable(self.start.name or self.start)
             yield Skipped(place.path, f"links to a place outside {where}")
         elif is_folder:
             self.linked.append(place)
@@ -228,165 +312,56 @@ class _Walk:
             return Skipped(place.path, _kind(found))
         if found.st_size > self.settings.max_bytes:
             return Skipped(place.path, self.settings.over_cap(found.st_size))
-        return Found(place.absolute, place.path, found.st_size, found.st_mtime_ns)
+        return _found(place.absolute, place.path, found)
 
-    def _is_wanted_file(self, place: _Place) -> bool:
-        return place.names[-1].lower().endswith(self.endings) and not place.is_ignored(as_folder=False)
+    def _left_out(self, place: _Place, *, is_folder: bool) -> PassedOver | None:
+        """Why something is not read, if it is not."""
+        name = place.names[-1]
+        if name in UNWANTED_FOLDERS if is_folder else ignore.may_hold_secrets(name):
+            return PassedOver(
+                place.path, "never read" if is_folder else SECRETS, "" if is_folder else SECRETS
+            )
+        if name[0] == ".":
+            return PassedOver(place.path, "hidden")
+        rule = ignore.last_fit(place.rules, place.names, is_folder=is_folder) if place.rules else None
+        if rule and not rule.negated:
+            return PassedOver(place.path, f"ignored by {rule.origin}")
+        return None if is_folder else self._unwanted(place)
 
-    def _is_wanted_folder(self, place: _Place) -> bool:
-        return place.names[-1] not in UNWANTED_FOLDERS and not place.is_ignored(as_folder=True)
+    def _unwanted(self, place: _Place) -> PassedOver | None:
+        """Why a file that nothing ignores is not wanted, if it is not."""
+        if self.exclude and (rule := ignore.covers(self.exclude, place.names, self.depth)):
+            return PassedOver(place.path, f"left out by {rule.origin}")
+        if self.without and place.path in self.without:
+            return PassedOver(place.path, "removed from the library; to have it again, add it by its name")
+        if self.only and not ignore.covers(self.only, place.names, 0):
+            return PassedOver(place.path, "not in files.include")
+        if self.include:
+            found = ignore.covers(self.include, place.names, self.depth)
+            return None if found else PassedOver(place.path, "not in include")
+        if place.names[-1].lower().endswith(ENDINGS):
+            return None
+        kind = os.path.splitext(place.names[-1])[1].lower() or NO_ENDING  # noqa: PTH122  five times as fast
+        return PassedOver(place.path, f"{kind} files are not read", kind)
 
 
-# Ignore files. Each path is judged by itself, name by name, as git does: a matcher that also takes
-# what lies below a match cannot tell `!keep/` from `!keep/**`. No step backtracks without bound,
-# so a pattern from a stranger's folder cannot stall a walk.
+def _base(place: Path, root: Path, project: Path) -> Path:
+    """The folder that rules are read from: the repository's, the project's or the root, the topmost."""
+    top = next((folder for folder in (place, *place.parents) if (folder / ".git").exists()), root)
+    return min((top, root, project), key=lambda folder: len(folder.parts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A line of an ignore file. A segment is what one name must match; None is `**`."""
-
-    segments: tuple[re.Pattern[str] | None, ...]
-    first: int  # the name its segments start at: -1 for a pattern without a slash
-    negated: bool
-    only_folders: bool
-
-    def fits(self, names: tuple[str, ...], is_folder: bool) -> bool:
-        return (is_folder or not self.only_folders) and _fits(self.segments, names[self.first :])
-
-
-def _rules(entries: list[os.DirEntry[str]], place: _Place) -> Generator[Skipped, None, list[_Rule]]:
-    """The rules a folder adds; an ignore file that cannot be used is told of."""
-    rules: list[_Rule] = []
-    by_name = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
+def _rules(files: Mapping[str, str], place: _Place) -> Generator[Seen, None, list[Rule]]:
+    """The rules that a folder adds; an ignore file that cannot be used is told of."""
+    rules: list[Rule] = []
     for name in IGNORE_FILES:
-        if name in by_name:
-            try:
-                rules += _parse(_ignore_text(by_name[name]), len(place.names))
-            except OSError as problem:
-                path = place.child(by_name[name]).path
-                yield Skipped(path, f"{_why(problem)}; its patterns are not applied")
+        if name not in files:
+            continue
+        origin = printable("/".join((*place.names[place.depth :], name)))
+        try:
+            rules += ignore.read(files[name], len(place.names), origin)
+        except FileNotFoundError:
+            continue
+        except OSError as problem:
+            yield Skipped(origin, f"{_why(problem)}; its patterns are not applied")
     return rules
-
-
-def _ignore_text(entry: os.DirEntry[str]) -> str:
-    found = entry.stat(follow_symlinks=False)
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError("is not a regular file")
-    if found.st_size > _MAX_IGNORE_BYTES:
-        raise OSError(f"{found.st_size:,} bytes is over {_MAX_IGNORE_BYTES:,}")
-    return Path(entry.path).read_bytes().decode("utf-8", "surrogateescape").removeprefix(BOM)
-
-
-def _parse(text: str, depth: int) -> list[_Rule]:
-    """The rules in an ignore file that lies so many folders below the root."""
-    lines = (line.removesuffix("\r") for line in text.split("\n"))
-    return [_rule(glob, depth) for line in lines if (glob := _trimmed(line)) and glob[0] != "#"]
-
-
-def _trimmed(line: str) -> str:
-    r"""A line without the spaces at its end; `\ ` is not one."""
-    characters = re.findall(r"\\.|.", line, re.DOTALL)
-    while characters and characters[-1] == " ":
-        characters.pop()
-    return "".join(characters)
-
-
-def _rule(line: str, depth: int) -> _Rule:
-    glob = line.removeprefix("!")
-    path = glob.removesuffix("/")
-    negated, only_folders = glob != line, path != glob
-    if "/" not in path:
-        return _Rule((_segment(path),), -1, negated, only_folders)
-    segments = path.removeprefix("/").split("/")
-    return _Rule(
-        tuple(None if re.fullmatch(r"\*{2,}", segment) else _segment(segment) for segment in segments),
-        depth,
-        negated,
-        only_folders,
-    )
-
-
-_NEVER = re.compile("(?!)")  # matches nothing
-_GLOB = re.compile(
-    r"(?P<star>\*+)|(?P<any>\?)|\\(?P<escaped>.)|(?P<plain>[^\\\[])"
-    r"|\[(?P<not>[!^]?+)(?P<set>\]?+(?:\[:[^\[\]:]*:\]|\\.|[^\]\\])*+)\]|(?P<broken>.)",
-    re.DOTALL,
-)
-_SET = re.compile(r"\[:(?P<name>[^\[\]:]*):\]|(?P<low>\\?.)-(?P<high>\\?.)|\\?(?P<one>.)", re.DOTALL)
-_CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": " \\t",
-    "cntrl": "\\x00-\\x1f\\x7f",
-    "digit": "0-9",
-    "graph": "!-~",
-    "lower": "a-z",
-    "print": " -~",
-    "punct": "!-/:-@\\[-`{-~",
-    "space": " \\t\\n\\r",
-    "upper": "A-Z",
-    "xdigit": "0-9a-fA-F",
-}
-
-
-def _segment(glob: str) -> re.Pattern[str]:
-    """The expression for one name; what git finds malformed matches nothing."""
-    runs: list[list[str]] = [[]]  # what stands between stars
-    for token in _GLOB.finditer(glob):
-        if token["broken"]:
-            return _NEVER
-        if token["star"]:
-            runs.append([])
-        else:
-            runs[-1].append(_one(token))
-    first, *rest = map("".join, runs)
-    if not rest:
-        return re.compile(first, re.DOTALL)
-    # Every star but the last takes the least it can, for good: so nothing is tried over and over.
-    found = "".join(f"(?>.*?{run})" for run in rest[:-1])
-    return re.compile(f"{first}{found}.*{rest[-1]}", re.DOTALL)
-
-
-def _one(token: re.Match[str]) -> str:
-    """The expression for one character."""
-    if token["any"]:
-        return "."
-    if token["set"] is None:
-        return re.escape(token["escaped"] or token["plain"])
-    items = [_item(item) for item in _SET.finditer(token["set"])]
-    if None in items:
-        return _NEVER.pattern
-    return f"[{'^' if token['not'] else ''}{''.join(item for item in items if item)}]"
-
-
-def _item(item: re.Match[str]) -> str | None:
-    """A part of a set; None for a class that does not exist."""
-    if item["name"] is not None:
-        return _CLASSES.get(item["name"])
-    if item["one"]:
-        return re.escape(item["one"])
-    low, high = item["low"][-1], item["high"][-1]
-    # git looks at the low end by itself first, so a range that runs backwards still holds it
-    return f"{re.escape(low)}-{re.escape(max(low, high))}"
-
-
-def _fits(segments: tuple[re.Pattern[str] | None, ...], names: tuple[str, ...]) -> bool:
-    """Whether names match segments; on a mismatch the last `**` takes one more name.
-
-    A `**` at the end takes at least one, since it is only reached while there is one.
-    """
-    at = name = taken = 0
-    after = -1  # the segment after the last `**`
-    while name < len(names):
-        segment = segments[at] if at < len(segments) else _NEVER
-        if segment is None:
-            at, after, taken = at + 1, at + 1, name
-        elif segment.fullmatch(names[name]):
-            at, name = at + 1, name + 1
-        elif after >= 0:
-            taken += 1
-            at, name = after, taken
-        else:
-            return False
-    return at == len(segments)

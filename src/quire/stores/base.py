@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from quire.query import Query
 from quire.result import Hit, Node
-from quire.stores.rows import ChunkRow, DocumentRow, Model, Prepared, SectionRow, Unembedded
+from quire.stores.rows import (
+    ChunkRow,
+    DocumentRow,
+    Member,
+    Model,
+    Prepared,
+    SectionRow,
+    Sighting,
+    SourceRow,
+    Unembedded,
+)
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -60,12 +70,51 @@ class Store(Protocol):
         """A number that moves whenever anything is written."""
         ...
 
-    def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
+    def write(
+        self, batch: Sequence[Prepared], source: SourceRow | None = None, gone: Sequence[int] = ()
+    ) -> list[bool]:
         """Write documents in one transaction; for each, whether it replaced one of the same identity.
 
-        Those to `remove` go in the same transaction. The batch may fetch each document only when it is asked
-        for, and may be asked more than once.
+        They become the source's. Those that are `gone` from it go in the same transaction, unless another
+        source holds them. The batch may fetch each document only when it is asked for, and may be asked
+        more than once.
         """
+        ...
+
+    def sources(self) -> list[SourceRow]:
+        """All sources, by collection, type and place."""
+        ...
+
+    def put_sources(self, sources: Sequence[SourceRow]) -> None:
+        """Remember sources, or what is new of them."""
+        ...
+
+    def drop_source(self, source: SourceRow) -> int:
+        """Let go of a source; documents that no other source holds are deleted. How many these were."""
+        ...
+
+    def move_source(self, old: SourceRow, new: SourceRow) -> None:
+        """Put a source at another place, with all that is known of its documents."""
+        ...
+
+    def members(self, collection: str, kind: str) -> list[Member]:
+        """Which sources hold the documents of a collection."""
+        ...
+
+    def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
+        """Take documents from a source; those that no other holds are deleted. How many these were."""
+        ...
+
+    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> None:
+        """Note that stored documents are a source's and unchanged; one with another path is renamed."""
+        ...
+
+    def adopted(self) -> bool:
+        """Whether all documents have the sources that they came from. A library of before has none."""
+        ...
+
+    def note_adopted(self) -> None:
+        """Note that they have."""
         ...
 
     def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
@@ -78,14 +127,6 @@ class Store(Protocol):
 
     def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """The tags of documents, in order; nothing of those without."""
-        ...
-
-    def touch(self, seen: Iterable[tuple[int, int, int]]) -> None:
-        """Note that documents (row, size, mtime) are unchanged though their files were written."""
-        ...
-
-    def move(self, row: int, path: str, mtime_ns: int) -> None:
-        """Give a document another path and keep all that is known of it."""
         ...
 
     def remove(self, rows: Sequence[int]) -> None:

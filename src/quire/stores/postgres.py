@@ -37,11 +37,15 @@ from quire.stores.rows import (
     MAX_CHUNKS,
     ChunkRow,
     DocumentRow,
+    Member,
     Model,
     Prepared,
     SectionRow,
+    Sighting,
+    SourceRow,
     Unembedded,
     embedded,
+    source_of,
     storable,
     words_of,
 )
@@ -63,7 +67,7 @@ _SHOWN_CHUNKS = (
 )
 _HELD = (
     *("documents", "sections", "chunks", "words"),
-    *("vectors", "embedded", "remembered", "embedding_failures", "fetches", "tags"),
+    *("vectors", "embedded", "remembered", "embedding_failures", "fetches", "tags", "sources", "members"),
 )
 
 
@@ -121,14 +125,16 @@ class PostgresStore:
         """A number that moves whenever anything is written."""
         return self.db.generation()
 
-    def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
+    def write(
+        self, batch: Sequence[Prepared], source: SourceRow | None = None, gone: Sequence[int] = ()
+    ) -> list[bool]:
         """Write documents in one transaction, and remove some; for each, whether it replaced one."""
         latest = Latest(batch)
 
         def action(db: Connection) -> set[Identity]:
-            if remove:
-                self._remove(db, remove)
-            replaced, chunks = postgres_writing.write(db, latest)
+            if gone:
+                self._leave(db, source, gone)
+            replaced, chunks = postgres_writing.write(db, latest, source.seq if source else 0)
             if replaced:
                 self.vectors.let_go(db, [row for row, _ in replaced.values()])
             next_generation(db, chunks)
@@ -141,28 +147,104 @@ class PostgresStore:
             seen.add(identity)
         return answers
 
-    def touch(self, seen: Iterable[tuple[int, int, int]]) -> None:
-        """Note that documents (row, size, mtime) are unchanged though their files were written."""
-        facts = sorted(seen)
+    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> None:
+        """Note that stored documents are a source's and unchanged; one with another path is renamed."""
 
         def action(db: Connection) -> None:
-            with db.cursor() as cursor:
-                cursor.executemany(
-                    "UPDATE quire.documents SET size = %s, mtime_ns = %s WHERE seq = %s",
-                    [(size, mtime, row) for row, size, mtime in facts],
-                )
+            for one in seen:
+                if one.path and not postgres_writing.rename(db, one.document, one.path):
+                    raise self.db.error(
+                        f"nothing was renamed: there is no document {one.document}, or one at {one.path}"
+                    )
+            postgres_writing.sight(db, source.seq, seen)
+            if any(one.path for one in seen):
+                next_generation(db)
 
         self.db.write(action)
 
-    def move(self, row: int, path: str, mtime_ns: int) -> None:
-        """Give a document another path and keep all that is known of it."""
+    # ---------------------------------------------------------------------------------- sources
+
+    def sources(self) -> list[SourceRow]:
+        """All sources, by collection, type and place."""
+        rows = self.db.rows(
+            "SELECT s.*, (SELECT count(*) FROM quire.members AS m WHERE m.source = s.seq)"
+            " FROM quire.sources AS s ORDER BY s.collection, s.type, s.place, s.kind"
+        )
+        return [source_of(row) for row in rows]
+
+    def put_sources(self, sources: Sequence[SourceRow]) -> None:
+        """Remember sources, or what is new of them."""
+        self.db.write(lambda db: postgres_writing.put_sources(db, sources))
+
+    def drop_source(self, source: SourceRow) -> int:
+        """Let go of a source; documents that no other source holds are deleted. How many these were."""
+
+        def action(db: Connection) -> int:
+            rows = db.execute(
+                "SELECT document FROM quire.members WHERE source = %s", (source.seq,)
+            ).fetchall()
+            removed = self._leave(db, source, [row[0] for row in rows])
+            db.execute("DELETE FROM quire.sources WHERE seq = %s", (source.seq,))
+            next_generation(db)
+            return removed
+
+        return self.db.write(action)
+
+    def move_source(self, old: SourceRow, new: SourceRow) -> None:
+        """Put a source at another place, with all that is known of its documents."""
 
         def action(db: Connection) -> None:
-            if not postgres_writing.move(db, row, path, mtime_ns):
-                raise self.db.error(f"nothing was moved: there is no document {row}, or one at {path}")
+            postgres_writing.move_source(db, old, new)
             next_generation(db)
 
         self.db.write(action)
+
+    def members(self, collection: str, kind: str) -> list[Member]:
+        """Which sources hold the documents of a collection."""
+        rows = self.db.rows(
+            "SELECT m.document, m.source, m.seen FROM quire.members AS m JOIN quire.documents AS d"
+            " ON d.seq = m.document WHERE d.collection = %s AND d.kind = %s",
+            (storable(collection), kind),
+        )
+        return [Member(*row) for row in rows]
+
+    def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
+        """Take documents from a source; those that no other holds are deleted. How many these were."""
+
+        def action(db: Connection) -> int:
+            removed = self._leave(db, source, documents)
+            next_generation(db)
+            return removed
+
+        return self.db.write(action)
+
+    def _leave(self, db: Connection, source: SourceRow | None, rows: Sequence[int]) -> int:
+        """Take documents from a source and delete those that no other source holds; how many."""
+        if source:
+            db.execute(
+                "DELETE FROM quire.members WHERE source = %s AND document = ANY (%s)",
+                (source.seq, list(rows)),
+            )
+        held = db.execute("SELECT document FROM quire.members WHERE document = ANY (%s)", (list(rows),))
+        kept = {row[0] for row in held}
+        left = [row for row in rows if row not in kept]
+        if left:
+            self._remove(db, left)
+        return len(left)
+
+    def adopted(self) -> bool:
+        """Whether all documents have the sources that they came from. Only the owner sees to it."""
+        return self.db.is_scoped or self.db.value("SELECT 1 FROM quire.facts WHERE name = 'adopt'") is None
+
+    def note_adopted(self) -> None:
+        """Note that they have."""
+
+        def action(db: Connection) -> None:
+            db.execute("DELETE FROM quire.facts WHERE name = 'adopt'")
+
+        self.db.write(action)
+
+    # ------------------------------------------------------------------------------------ others
 
     def promote(self, row: int, level: str) -> None:
         """Set the promotion of a document, and with it of all its chunks, which have none of their own."""

@@ -23,7 +23,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from quire.errors import LibraryError, NoResults, SettingError
+from quire.errors import LibraryError, NoResults, SettingError, Unstorable
 from quire.stores.base import Filters
 from quire.stores.rows import MAX_CHUNKS, storable
 
@@ -49,6 +49,7 @@ CHUNKS_BY_ID = (
 )
 _LOCK = 0x51756972  # "Quir": whoever holds it may change the schema
 # What another try may mend: a conflict with another writer, or the server going away.
+_OF_DATA = ("22", "23", "54")  # what was to be written is at fault, not the database
 _TRANSIENT = ("40001", "40P01", "08", "57P0", "23505")
 
 
@@ -245,7 +246,8 @@ class Database:
                     return action(db)
             except psycopg.Error as problem:
                 if not is_transient(problem):
-                    raise self.error(f"nothing was written: {_told(problem)}") from problem
+                    kind = Unstorable if (problem.sqlstate or "").startswith(_OF_DATA) else LibraryError
+                    raise kind(self.name, f"nothing was written: {_told(problem)}") from problem
                 if time.monotonic() + wait > until:
                     tried = f"tried again for {PATIENCE_SECONDS:.0f} s"
                     raise self.error(f"nothing was written, {tried}: {_told(problem)}") from problem

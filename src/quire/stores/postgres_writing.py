@@ -14,7 +14,7 @@ from uuid import UUID
 
 from quire.stores import postgres_words
 from quire.stores.postgres_database import Connection, copy
-from quire.stores.rows import Prepared, row_id, storable
+from quire.stores.rows import Prepared, Sighting, SourceRow, row_id, source_values, storable
 
 Identity = tuple[str, str, str]  # collection, kind, path
 Version = tuple[int, int]  # a document's row, and when it was last written
@@ -48,10 +48,12 @@ class Latest(Mapping[Identity, Prepared]):
         return len(self._places)
 
 
-def write(db: Connection, batch: Mapping[Identity, Prepared]) -> tuple[dict[Identity, Version], int]:
+def write(
+    db: Connection, batch: Mapping[Identity, Prepared], source: int = 0
+) -> tuple[dict[Identity, Version], int]:
     """Swap in the new versions of documents; the old ones, and how many chunks the new ones have.
 
-    No more than some documents are held at once.
+    They become those of a source, if one is named. No more than some documents are held at once.
     """
     if not batch:
         return {}, 0
@@ -67,6 +69,8 @@ def write(db: Connection, batch: Mapping[Identity, Prepared]) -> tuple[dict[Iden
             row, updated_at = old[identity]
             _update(db, row, some[identity], max(some[identity].updated_at or now, updated_at + 1))
         _add(db, [(rows[identity], new, identity in old) for identity, new in some.items()], now)
+        if source:
+            join(db, source, {rows[identity]: new.seen for identity, new in some.items()})
         chunks += sum(len(new.chunks) for new in some.values())
     return old, chunks
 
@@ -98,7 +102,55 @@ def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: i
     )
 
 
-def move(db: Connection, row: int, path: str, mtime_ns: int) -> bool:
+def join(db: Connection, source: int, seen: Mapping[int, int]) -> None:
+    """Make documents those of a source, with when their files were seen."""
+    db.execute(
+        "INSERT INTO quire.members (document, source, collection, seen)"
+        " SELECT d.seq, %s, d.collection, n.seen"
+        " FROM unnest(%s::bigint[], %s::bigint[]) AS n (document, seen)"
+        " JOIN quire.documents AS d ON d.seq = n.document"
+        " ON CONFLICT (document, source) DO UPDATE SET seen = excluded.seen",
+        (source, list(seen), list(seen.values())),
+    )
+
+
+def sight(db: Connection, source: int, seen: Sequence[Sighting]) -> None:
+    """Note sizes and times of files whose documents are unchanged, and whose they are."""
+    columns = zip(*sorted((one.document, one.size, one.mtime_ns) for one in seen), strict=True)
+    db.execute(
+        "UPDATE quire.documents AS d SET size = n.size, mtime_ns = n.mtime FROM"
+        " unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS n (document, size, mtime)"
+        " WHERE d.seq = n.document",
+        [list(column) for column in columns],
+    )
+    join(db, source, {one.document: one.seen for one in seen})
+
+
+def put_sources(db: Connection, sources: Iterable[SourceRow]) -> None:
+    """Remember sources, or what is new of them."""
+    with db.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO quire.sources VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (seq)"
+            " DO UPDATE SET root = excluded.root, options = excluded.options,"
+            " checked_at = excluded.checked_at, problem = excluded.problem",
+            [source_values(source) for source in sources],
+        )
+
+
+def move_source(db: Connection, old: SourceRow, new: SourceRow) -> None:
+    """Put a source at another place, with all that is known of its documents."""
+    put_sources(db, [new])
+    db.execute(
+        "UPDATE quire.documents SET root = %s WHERE root = %s AND url IS NULL AND seq IN"
+        " (SELECT document FROM quire.members WHERE source = %s)",
+        (new.root, old.root, old.seq),
+    )
+    db.execute("UPDATE quire.members SET source = %s WHERE source = %s", (new.seq, old.seq))
+    if new.seq != old.seq:
+        db.execute("DELETE FROM quire.sources WHERE seq = %s", (old.seq,))
+
+
+def rename(db: Connection, row: int, path: str) -> bool:
     """Give a document another path; whether it is there and the path is free."""
     found = db.execute("SELECT collection, kind, path FROM quire.documents WHERE seq = %s", (row,)).fetchone()
     if found is None:
@@ -107,10 +159,7 @@ def move(db: Connection, row: int, path: str, mtime_ns: int) -> bool:
     _lock(db, (_id(old), _id(new)))
     if _stored(db, [new]):
         return False
-    db.execute(
-        "UPDATE quire.documents SET path = %s, id = %s, mtime_ns = %s WHERE seq = %s",
-        (path, _id(new), mtime_ns, row),
-    )
+    db.execute("UPDATE quire.documents SET path = %s, id = %s WHERE seq = %s", (path, _id(new), row))
     return True
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import uuid5
 
 from quire import analyze
@@ -49,14 +50,94 @@ class DocumentRow:
         """The file it was read from."""
         if self.root is None or self.url is not None:
             return None
-        # Bytes of a name that are not UTF-8 are written \\xNN in a path.
-        path = re.sub(r"\\x([0-9a-f]{2})", lambda byte: os.fsdecode(bytes.fromhex(byte[1])), self.path)
-        return f"{self.root}/{path}"
+        from quire.sources.files import unprintable  # with what walks folders: a listing need not wait for it
+
+        return unprintable(f"{self.root}/{self.path}")
 
     @property
     def is_chunked(self) -> bool:
         """Whether it has more than one chunk."""
         return self.chunk_count > 1
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """How a source is to be read. Patterns are as in .gitignore."""
+
+    include: tuple[str, ...] = ()  # take only these, whatever their ending; () is every kind that is read
+    exclude: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # paths of documents that were removed one by one
+    keep: bool = False  # documents stay when their files are gone
+
+    @classmethod
+    def from_json(cls, text: str) -> SourceOptions:
+        """The options that `to_json` wrote."""
+        read = json.loads(text)
+        lists = {name: tuple(read.get(name, ())) for name in ("include", "exclude", "without")}
+        return cls(**lists, keep=bool(read.get("keep")))
+
+    def to_json(self) -> str:
+        """The options that are not the default."""
+        return json.dumps({name: value for name, value in asdict(self).items() if value})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """What a person named to be held. Times are in milliseconds."""
+
+    type: str  # file, folder, page, site or text
+    place: str  # an absolute path, a URL, or the path of a text
+    root: str | None  # the folder or URL that its documents' paths start from; None for a text
+    collection: str
+    kind: str
+    options: SourceOptions = SourceOptions()
+    added_at: int = 0
+    checked_at: int = 0
+    problem: str = ""  # what was wrong when it was last read
+    documents: int = 0  # that it holds
+
+    @property
+    def seq(self) -> int:
+        """Its number: the same for the same source, in any process, on either database."""
+        told = "\0".join((self.type, self.collection, self.kind, self.place))
+        return int.from_bytes(hashlib.blake2b(told.encode("utf-8", "replace"), digest_size=8).digest()) >> 1
+
+    @property
+    def name(self) -> str:
+        """What people call it: its place, or the address of a text."""
+        return f"{self.collection}:{self.place}" if self.type == "text" else self.place
+
+
+def source_values(row: SourceRow) -> tuple[int | str | None, ...]:
+    """A source as a row of its table."""
+    about = (row.seq, row.type, storable(row.place), row.root, row.collection, row.kind)
+    return (*about, row.options.to_json(), row.added_at, row.checked_at, storable(row.problem))
+
+
+def source_of(values: Sequence[Any]) -> SourceRow:
+    """The source in a row of its table."""
+    _, type, place, root, collection, kind, options, *rest = values
+    return SourceRow(type, place, root, collection, kind, SourceOptions.from_json(options), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """That a source holds a document."""
+
+    document: int
+    source: int
+    seen: int  # ctime of the file when it was read, in nanoseconds; below 0 if it may have changed since
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A file as it was seen, where its document is stored already."""
+
+    document: int
+    size: int
+    mtime_ns: int
+    seen: int
+    path: str = ""  # its new path, where it was renamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +240,7 @@ class Prepared:
     promotion: str = ""  # "" leaves it as it is, or standard
     created_at: int = 0  # milliseconds; 0 is now
     updated_at: int = 0
+    seen: int = 0  # see Member
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", storable(self.title))

@@ -30,12 +30,17 @@ from quire.stores.rows import (
     MAX_CHUNKS,
     ChunkRow,
     DocumentRow,
+    Member,
     Model,
     Prepared,
     SectionRow,
+    Sighting,
+    SourceRow,
     Unembedded,
     embedded,
     row_id,
+    source_of,
+    source_values,
     words_of,
 )
 from quire.stores.vectors import VectorIndex, unpacked
@@ -54,6 +59,9 @@ _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
 _CHUNK = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
 _NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
 _ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})"
+_ADD_MEMBER = (
+    "INSERT INTO members VALUES (?, ?, ?) ON CONFLICT (source, document) DO UPDATE SET seen = excluded.seen"
+)
 _ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})"
 
 
@@ -230,20 +238,25 @@ class SqliteStore:
     def _next_generation(self) -> None:
         self.db.execute("UPDATE facts SET value = value + 1 WHERE name = 'generation'")
 
-    def write(self, batch: Sequence[Prepared], remove: Sequence[int] = ()) -> list[bool]:
+    def write(
+        self, batch: Sequence[Prepared], source: SourceRow | None = None, gone: Sequence[int] = ()
+    ) -> list[bool]:
         """Write documents in one transaction, and remove some; for each, whether it replaced one."""
         replaced, chunks = list[bool](), 0
         with self._transaction():
-            for row in remove:
-                self._remove_one(row)
+            self._leave(source, gone)
             for prepared in batch:
-                replaced.append(self._write_one(prepared))
+                row, replaces = self._write_one(prepared)
+                replaced.append(replaces)
                 chunks += len(prepared.chunks)
+                if source:
+                    self.db.execute(_ADD_MEMBER, (source.seq, row, prepared.seen))
             self._next_generation()
             self.keywords.grown(chunks)
         return replaced
 
-    def _write_one(self, new: Prepared) -> bool:
+    def _write_one(self, new: Prepared) -> tuple[int, bool]:
+        """The row of a document that was written, and whether it replaced one."""
         identity = (new.collection, new.kind, new.path)
         old = self.db.execute(
             "SELECT seq, updated_at FROM documents WHERE (collection, kind, path) = (?, ?, ?)", identity
@@ -278,7 +291,7 @@ class SqliteStore:
             )
             row = cursor.lastrowid or 0
         self._add_parts(row, new)
-        return old is not None
+        return row, old is not None
 
     def _add_parts(self, row: int, new: Prepared) -> None:
         first = row << _SHIFT
@@ -330,25 +343,29 @@ class SqliteStore:
             found.setdefault(row, []).append(tag)
         return {row: tuple(sorted(tags)) for row, tags in found.items()}
 
-    def touch(self, seen: Iterable[tuple[int, int, int]]) -> None:
-        """Note that documents (row, size, mtime) are unchanged though their files were written."""
+    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> None:
+        """Note that stored documents are a source's and unchanged; one with another path is renamed."""
         with self._transaction():
-            self.db.executemany(
-                "UPDATE documents SET size = ?, mtime_ns = ? WHERE seq = ?",
-                ((size, mtime, row) for row, size, mtime in seen),
-            )
+            for one in seen:
+                if one.path:
+                    self._rename(one.document, one.path)
+                self.db.execute(
+                    "UPDATE documents SET size = ?, mtime_ns = ? WHERE seq = ?",
+                    (one.size, one.mtime_ns, one.document),
+                )
+                self.db.execute(_ADD_MEMBER, (source.seq, one.document, one.seen))
+            if any(one.path for one in seen):
+                self._next_generation()
 
-    def move(self, row: int, path: str, mtime_ns: int) -> None:
-        """Give a document another path and keep all that is known of it."""
-        with self._transaction():
-            kind, collection = self.db.execute(
-                "SELECT kind, collection FROM documents WHERE seq = ?", (row,)
-            ).fetchone()
-            self.db.execute(
-                "UPDATE documents SET path = ?, id = ?, mtime_ns = ? WHERE seq = ?",
-                (path, row_id(kind, f"{collection}:{path}"), mtime_ns, row),
-            )
-            self._next_generation()
+    def _rename(self, row: int, path: str) -> None:
+        """Give a document another path, and so another id. Raises LibraryError if the path is taken."""
+        kind, collection = self.db.execute(
+            "SELECT kind, collection FROM documents WHERE seq = ?", (row,)
+        ).fetchone()
+        id = row_id(kind, f"{collection}:{path}")
+        if self.db.execute("SELECT 1 FROM documents WHERE id = ? AND seq != ?", (id, row)).fetchone():
+            raise self._error(f"nothing was renamed: there is a document {collection}:{path} already")
+        self.db.execute("UPDATE documents SET path = ?, id = ? WHERE seq = ?", (path, id, row))
 
     def promote(self, row: int, level: str) -> None:
         """Set the promotion of a document, and with it of all its chunks, which have none of their own."""
@@ -363,10 +380,93 @@ class SqliteStore:
                 self._remove_one(row)
             self._next_generation()
 
+    def _leave(self, source: SourceRow | None, rows: Iterable[int]) -> int:
+        """Take documents from a source and delete those that no other source holds; how many."""
+        removed = 0
+        for row in rows:
+            if source:
+                self.db.execute("DELETE FROM members WHERE source = ? AND document = ?", (source.seq, row))
+            if not self.db.execute("SELECT 1 FROM members WHERE document = ?", (row,)).fetchone():
+                self._remove_one(row)
+                removed += 1
+        return removed
+
     def _remove_one(self, row: int) -> None:
         self._drop_parts(row)
         self.vectors.rebind(row, (), self.generation() + 1)
         self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
+
+    # ---------------------------------------------------------------------------------- sources
+
+    def sources(self) -> list[SourceRow]:
+        """All sources, by collection, type and place."""
+        rows = self.db.execute(
+            "SELECT s.*, (SELECT count(*) FROM members AS m WHERE m.source = s.seq) FROM sources AS s"
+            " ORDER BY s.collection, s.type, s.place, s.kind"
+        )
+        return [source_of(row) for row in rows]
+
+    def put_sources(self, sources: Sequence[SourceRow]) -> None:
+        """Remember sources, or what is new of them."""
+        with self._transaction():
+            self._put_sources(sources)
+
+    def _put_sources(self, sources: Iterable[SourceRow]) -> None:
+        self.db.executemany(
+            "INSERT INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO UPDATE SET"
+            " root = excluded.root, options = excluded.options, checked_at = excluded.checked_at,"
+            " problem = excluded.problem",
+            map(source_values, sources),
+        )
+
+    def drop_source(self, source: SourceRow) -> int:
+        """Let go of a source; documents that no other source holds are deleted. How many these were."""
+        with self._transaction():
+            held = self.db.execute("SELECT document FROM members WHERE source = ?", (source.seq,)).fetchall()
+            removed = self._leave(source, [row[0] for row in held])
+            self.db.execute("DELETE FROM sources WHERE seq = ?", (source.seq,))
+            self._next_generation()
+        return removed
+
+    def move_source(self, old: SourceRow, new: SourceRow) -> None:
+        """Put a source at another place, with all that is known of its documents."""
+        with self._transaction():
+            self._put_sources([new])
+            self.db.execute(
+                "UPDATE documents SET root = ? WHERE root = ? AND url IS NULL AND seq IN"
+                " (SELECT document FROM members WHERE source = ?)",
+                (new.root, old.root, old.seq),
+            )
+            self.db.execute("UPDATE members SET source = ? WHERE source = ?", (new.seq, old.seq))
+            if new.seq != old.seq:
+                self.db.execute("DELETE FROM sources WHERE seq = ?", (old.seq,))
+            self._next_generation()
+
+    def members(self, collection: str, kind: str) -> list[Member]:
+        """Which sources hold the documents of a collection."""
+        rows = self.db.execute(
+            "SELECT m.document, m.source, m.seen FROM members AS m JOIN documents AS d ON d.seq = m.document"
+            " WHERE d.collection = ? AND d.kind = ?",
+            (collection, kind),
+        )
+        return [Member(*row) for row in rows]
+
+    def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
+        """Take documents from a source; those that no other holds are deleted. How many these were."""
+        with self._transaction():
+            removed = self._leave(source, documents)
+            self._next_generation()
+        return removed
+
+    def adopted(self) -> bool:
+        """Whether all documents have the sources that they came from, or nothing can be done about it."""
+        waiting = self.db.execute("SELECT 1 FROM facts WHERE name = 'adopt'").fetchone()
+        return self.read_only or waiting is None
+
+    def note_adopted(self) -> None:
+        """Note that they have."""
+        with self._transaction():
+            self.db.execute("DELETE FROM facts WHERE name = 'adopt'")
 
     # ---------------------------------------------------------------------------------- reading
 

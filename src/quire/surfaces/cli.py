@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from quire.chunkers.base import Chunk
     from quire.config import Config
     from quire.document import Document
-    from quire.indexer import Report
+    from quire.ingest.plan import Plan
+    from quire.ingest.report import Report
     from quire.library import Library
     from quire.progress import Progress
     from quire.searcher import Found
@@ -128,7 +129,13 @@ def chunk(
 @click.option("-c", "--collection", help="The name to file them under; by default the folder's or site's.")
 @click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
 @click.option("--external", is_flag=True, help="They are other people's: never promoted.")
-@click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
+@click.option(
+    "--include", multiple=True, help="Folders and sites: take only what matches, whatever its ending."
+)
+@click.option("--exclude", multiple=True, help="Folders and sites: leave out what matches, as in .gitignore.")
+@click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
+@click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
 @_json
 def add(
     library: str | None,
@@ -136,23 +143,36 @@ def add(
     collection: str | None,
     name: str | None,
     external: bool,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    keep: bool | None,
     prune: bool,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Index files, folders, web pages and sites, or bring them up to date.
+    """Hold files, folders, web pages and sites, or bring them up to date.
 
-    What has not changed costs nothing. A site is read by its llms.txt.
+    The library remembers what you named, and its options: quire refresh follows that and nothing else.
+    Unchanged files are skipped. A site is read by its llms.txt. Text from standard input is named by its
+    content, unless --as names it.
 
     \b
     Examples:
       quire add ./docs
+      quire add ./docs --dry-run
+      quire add ./docs --exclude drafts/ --exclude '*.tmp.md'
       quire add https://example.com/guide
       quire add example.com
       quire add README.md ./docs -c manual
       quire add ./vendor/docs --external
       cat notes.md | quire add - --as notes.md
     """
-    from quire.indexer import Report
+    options: dict[str, Any] = {"collection": collection, "external": external, "keep": keep, "prune": prune}
+    options |= {"include": include or None, "exclude": exclude or None}
+    if dry_run:
+        _show_plans(_plan_each(library, sources, options), as_json)
+        return
+    from quire.ingest.report import Report
     from quire.surfaces import render
 
     with _opened(library, create=True) as opened, _bar() as bar:
@@ -161,11 +181,9 @@ def add(
             for source in sources:
                 if source == "-":
                     content = sys.stdin.buffer.read()
-                    more = opened.add(
-                        content=content, path=name or "stdin.md", collection=collection, external=external
-                    )
+                    more = opened.add(content=content, path=name, collection=collection, external=external)
                 else:
-                    more = _add_one(opened, source, collection, external, prune, bar)
+                    more = _add_one(opened, source, options, bar)
                 report.join(more)
         except KeyboardInterrupt:
             _complain("Stopped. What was written is complete and can be searched; type the same to go on.")
@@ -439,35 +457,129 @@ def remove(
 
 @quire.command()
 @_library
-@click.option("--check", is_flag=True, help="Only list files and pages that have changed or gone.")
-@click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
+@click.option("--check", is_flag=True, help="Only list what is new, changed or gone; exit 1 if anything is.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
+@click.option("--prune", is_flag=True, help="Remove all documents whose files are gone.")
+@click.option("--keep", is_flag=True, help="Remove no document.")
 @_json
-def refresh(library: str | None, check: bool, prune: bool, as_json: bool) -> None:
-    """Bring every folder, page and site that was added up to date.
+def refresh(library: str | None, check: bool, dry_run: bool, prune: bool, keep: bool, as_json: bool) -> None:
+    """Bring every source up to date: the files, folders, pages and sites that were added.
+
+    Documents whose files are gone are removed while their source is healthy: its folder is there and not
+    empty, and less than half of its documents are missing at once. Otherwise they stay, and a note says why.
 
     \b
     Examples:
       quire refresh
+      quire refresh --dry-run
       quire refresh --check
       quire refresh --prune
     """
     from quire.surfaces import render
 
+    if prune and keep:
+        raise click.UsageError("--prune removes what --keep keeps. Give one of them.")
     with _opened(library) as opened, _bar() as bar:
         if check:
             changes = opened.check()
+        elif dry_run:
+            _show_plans(opened.plan(prune=prune, keep=keep), as_json)
+            return
         else:
-            report = opened.refresh(prune=prune, progress=bar)
+            report = opened.refresh(prune=prune, keep=keep, progress=bar)
     if not check:
         _show_report(report, as_json)
         sys.exit(render.report_code(report))
     if as_json:
         _print_json(render.changes_json(changes))
     else:
-        for word, rows in (("changed", changes.changed), ("missing", changes.missing)):
-            for row in rows:
-                click.echo(f"{word}  {render.safe(row.address)}")
-    sys.exit(render.DONE)
+        for line in render.changes_lines(changes):
+            click.echo(line)
+    sys.exit(render.NOTHING if changes else render.DONE)
+
+
+@quire.group(invoke_without_command=True)
+@_library
+@_json
+@click.pass_context
+def sources(context: click.Context, library: str | None, as_json: bool) -> None:
+    """List the sources of a library: what you named, what it holds, and its last problem.
+
+    \b
+    Examples:
+      quire sources
+      quire sources --json
+      quire sources remove ./old-docs
+      quire sources move ~/docs ~/work/docs
+    """
+    if context.invoked_subcommand:
+        context.obj = library
+        return
+    import time
+
+    from quire.surfaces import render
+
+    with _opened(library) as opened:
+        found = opened.sources()
+    for source in found:
+        if as_json:
+            _print_json(render.source_json(source))
+            continue
+        first, *rest = render.source_lines(source, time.time_ns() // 1_000_000)
+        click.secho(first, bold=True)
+        for line in rest:
+            click.echo(line)
+    if not found:
+        _note("The library has no sources. Name one with: quire add ./docs")
+    sys.exit(render.DONE if found else render.NOTHING)
+
+
+@sources.command("remove")
+@_library
+@click.argument("place", metavar="PLACE|URL|ADDRESS")
+@click.option("-c", "--collection", help="The collection that it is in, if it is in several.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@_json
+@click.pass_obj
+def remove_source(
+    above: str | None, library: str | None, place: str, collection: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Let go of a source, with the documents that no other source holds. Files are never touched.
+
+    \b
+    Examples:
+      quire sources remove ./old-docs --dry-run
+      quire sources remove https://example.com/guide
+    """
+    with _opened(library or above) as opened:
+        rows = opened.remove_source(place, collection=collection, dry_run=dry_run)
+    _show_gone("remove", rows, dry_run, as_json)
+
+
+@sources.command("move")
+@_library
+@click.argument("old")
+@click.argument("new")
+@click.option("--dry-run", is_flag=True, help="Only say what would be followed.")
+@_json
+@click.pass_obj
+def move_source(
+    above: str | None, library: str | None, old: str, new: str, dry_run: bool, as_json: bool
+) -> None:
+    """Follow a file or folder that you moved: its documents keep their ids, promotions and vectors.
+
+    \b
+    Examples:
+      quire sources move ~/docs ~/work/docs
+      quire refresh
+    """
+    with _opened(library or above) as opened:
+        moved = opened.move_source(old, new, dry_run=dry_run)
+    if as_json:
+        _print_json({"moved": [{"from": a.place, "to": b.place} for a, b in moved], "dry_run": dry_run})
+        return
+    for before, after in moved:
+        click.echo(f"{_safe(before.place)} → {_safe(after.place)}  ({before.documents:,})")
 
 
 @quire.command()
@@ -852,24 +964,74 @@ def mcp(
         server.serve(service)
 
 
-def _add_one(
-    opened: Library, source: str, collection: str | None, external: bool, prune: bool, bar: Progress
-) -> Report:
+def _add_one(opened: Library, source: str, options: dict[str, Any], bar: Progress) -> Report:
     """Add one source; one that cannot be read is reported, and the rest goes on."""
-    from quire.indexer import Report
+    from quire.errors import SourceMoved
+    from quire.ingest.report import Report
     from quire.sources.files import Skipped
 
     try:
-        return opened.add(source, collection=collection, external=external, prune=prune, progress=bar)
+        return opened.add(source, progress=bar, **options)
+    except SourceMoved as moved:
+        if not sys.stdin.isatty() or not click.confirm(
+            f"{_safe(moved.new)} was {_safe(moved.old)}. Follow it?"
+        ):
+            raise
+        opened.move_source(moved.old, moved.new)
+        return opened.add(source, progress=bar, **options)
     except SourceError as error:
         return Report(failed=[Skipped(error.source, error.reason)])
 
 
+def _plan_each(library: str | None, sources: tuple[str, ...], options: dict[str, Any]) -> list[Plan]:
+    """What adding each source would change. No library is made for that."""
+    if "-" in sources:
+        raise click.UsageError(
+            "--dry-run shows what files, folders and URLs would change, not standard input."
+        )
+    with _opened_or_empty(library) as opened:
+        return [plan for source in sources for plan in opened.plan(source, **options)]
+
+
+def _opened_or_empty(library: str | None) -> Library:
+    """The library, or an empty one in memory where there is none."""
+    from quire.errors import NoResults
+    from quire.library import Library
+
+    try:
+        return _opened(library)
+    except NoResults:
+        return Library.open(":memory:", create=True, config=_settings())
+
+
+def _show_plans(plans: list[Plan], as_json: bool) -> None:
+    from quire.surfaces import render
+
+    for plan in plans:
+        if as_json:
+            _print_json(plan.to_json())
+        else:
+            click.echo("\n".join(render.plan_lines(plan)))
+    if not plans:
+        _note("The library has no sources. Name one with: quire add ./docs")
+
+
 def _opened(library: str | None, *, create: bool = False) -> Library:
-    from quire import config
     from quire.library import Library, default_url
 
-    return Library.open(library or default_url(create=create), create=create, config=config.load())
+    return Library.open(library or default_url(create=create), create=create, config=_settings())
+
+
+def _settings() -> Config:
+    from quire import config
+
+    return config.load()
+
+
+def _safe(text: str) -> str:
+    from quire.surfaces import render
+
+    return render.safe(text)
 
 
 def _bar() -> Any:
@@ -889,11 +1051,10 @@ def _show_report(report: Report, as_json: bool) -> None:
         _print_json(render.report_json(report))
     else:
         click.echo(render.report_line(report))
+    if skipped := render.skipped_line(report.kinds):
+        _note(skipped)
     if report.missing:
-        _note(
-            f"{render.counted(len(report.missing), 'document')} have no file any more, "
-            f"as {report.missing[0]}. They stay until you add --prune."
-        )
+        _note(render.missing_line(report.missing))
 
 
 def _each(files: tuple[str, ...], settings: Config, do: Callable[[Tree], None]) -> int:

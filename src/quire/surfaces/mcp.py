@@ -248,7 +248,7 @@ def _run(tool: Tool, asked: Any, library: Library) -> Answer:
 
 def _index(library: Library, asked: Add, sources: list[str], job: Job) -> Answer:
     """Add one source after the other; one that cannot be read is reported, and the rest goes on."""
-    from quire.indexer import Report
+    from quire.ingest.report import Report
     from quire.sources.files import Skipped
 
     job.start()

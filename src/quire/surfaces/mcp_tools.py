@@ -22,7 +22,7 @@ from quire.tokens import counter
 
 if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no library
     from quire.context import Context as Pack
-    from quire.indexer import Report
+    from quire.ingest.report import Report
     from quire.library import Library
     from quire.result import Result
     from quire.searcher import Found

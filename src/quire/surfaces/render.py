@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -21,25 +22,29 @@ from quire.errors import (
     QuireError,
     SettingError,
     SourceError,
+    SourceMoved,
 )
 from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.copying import Copied
     from quire.embedding import Embedded
-    from quire.indexer import Report
-    from quire.library import Changes
+    from quire.ingest.plan import Plan
+    from quire.ingest.report import Report
     from quire.result import Result
     from quire.searcher import Found
     from quire.stores.base import Counts
-    from quire.stores.rows import DocumentRow
+    from quire.stores.rows import DocumentRow, SourceRow
+    from quire.sync import Changes
 
+_KINDS = 8  # of skipped files that are named
 DONE, NOTHING, USAGE, PARTLY, FAILED = range(5)
 EXIT_CODES: dict[type[QuireError], int] = {
     NoResults: NOTHING,
     SettingError: USAGE,
     MissingExtra: USAGE,
     SourceError: FAILED,
+    SourceMoved: USAGE,
     EmbeddingError: FAILED,
     LibraryError: FAILED,
     BrokenInvariant: FAILED,
@@ -199,10 +204,101 @@ def report_json(report: Report) -> dict[str, Any]:
 def report_line(report: Report) -> str:
     """What an indexing run did, in a sentence."""
     parts = [f"{report.added:,} added", f"{report.updated:,} updated", f"{report.unchanged:,} unchanged"]
+    parts += [f"{report.moved:,} renamed"] if report.moved else []
     parts += [f"{report.removed:,} removed"] if report.removed else []
     parts += [f"{len(report.failed):,} failed"] if report.failed else []
     written = f"{counted(report.chunks, 'chunk')} in {report.seconds:.1f} s"
     return f"{', '.join(parts)}: {written}"
+
+
+def skipped_line(kinds: Mapping[str, int]) -> str:
+    """`skipped 14 .pdf, 3 .docx`: what was not read, by kind, the most first; "" for nothing."""
+    from quire.sources.files import SECRETS
+
+    ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+    others = [(kind, number) for kind, number in ranked if kind != SECRETS]
+    parts = [f"{number:,} {safe(kind)}" for kind, number in others[:_KINDS]]
+    if rest := sum(number for _, number in others[_KINDS:]):
+        parts.append(f"{rest:,} of other kinds")
+    if secrets := kinds.get(SECRETS):
+        parts.append(f"{counted(secrets, 'file')} that may hold secrets")
+    return f"skipped {', '.join(parts)}" if parts else ""
+
+
+def missing_line(addresses: Sequence[str]) -> str:
+    """What to say of documents that stay though their files are gone."""
+    first = safe(addresses[0])
+    if len(addresses) == 1:
+        return f"The file of {first} is gone. The document stays until you add --prune."
+    return (
+        f"The files of {len(addresses):,} documents are gone, for example {first}. "
+        "They stay until you add --prune."
+    )
+
+
+_CHANGES = ("add", "update", "remake", "move", "remove")
+_SHOWN_ALONE = (*_CHANGES, "keep", "refuse")
+
+
+def plan_lines(plan: Plan) -> Iterable[str]:
+    """A plan for people: each change on a line, what is left out by its reason, and a sum."""
+    yield safe(plan.source.name)
+    for item in plan.items:
+        if item.action in _SHOWN_ALONE or (item.action == "skip" and not item.kind):
+            old = f"{safe(item.old_path)} → " if item.old_path else ""
+            told = "" if item.action in ("add", "move") else f"  ({safe(item.reason)})"
+            yield f"  {item.action:<7} {old}{safe(item.path)}{told}"
+    ignored = Counter(item.reason for item in plan.items if item.action == "ignore")
+    for reason, number in sorted(ignored.items()):
+        yield f"  ignore  {counted(number, 'path')}: {safe(reason)}"
+    if skipped := skipped_line(Counter(item.kind for item in plan.items if item.kind)):
+        yield f"  {skipped.replace('skipped', 'skip   ', 1)}"
+    yield f"  {plan_sum(plan)}"
+    if plan.problem and not plan.of("keep"):
+        yield f"  problem: {safe(plan.problem)}"
+
+
+def plan_sum(plan: Plan) -> str:
+    """What a plan comes to, in a sentence."""
+    counts = plan.counts
+    changes = [f"{counts[name]:,} to {name}" for name in _CHANGES if counts.get(name)]
+    unchanged = counts["unchanged"] + counts.get("touch", 0)
+    return f"{', '.join(changes) or 'nothing would change'}; {unchanged:,} unchanged"
+
+
+def source_json(source: SourceRow) -> dict[str, Any]:
+    """What `quire sources --json` prints of one."""
+    shown = asdict(source)
+    options = shown.pop("options")
+    return {**shown, **options}
+
+
+def source_lines(source: SourceRow, now_ms: int) -> Iterable[str]:
+    """A source for people: what and where it is, what it holds, and how it is."""
+    checked = f"checked {age(now_ms - source.checked_at)} ago" if source.checked_at else "never checked"
+    held = counted(source.documents, "document")
+    yield f"{safe(source.name)}"
+    yield f"     {source.type} in {safe(source.collection)}: {held}, {checked}{_options(source)}"
+    if source.problem:
+        yield f"     problem: {safe(source.problem)}"
+
+
+def _options(source: SourceRow) -> str:
+    options = source.options
+    told = [f"include {safe(' '.join(options.include))}"] if options.include else []
+    told += [f"exclude {safe(' '.join(options.exclude))}"] if options.exclude else []
+    told += [f"without {counted(len(options.without), 'removed document')}"] if options.without else []
+    told += ["keeps what is gone"] if options.keep else []
+    told += [source.kind] if source.kind != "document" else []
+    return "".join(f", {one}" for one in told)
+
+
+_UNITS = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1000, "second"))
+
+
+def age(ms: int) -> str:
+    """`3 minutes`: a time span in its largest unit."""
+    return next((counted(ms // size, unit) for size, unit in _UNITS if ms >= size), "a moment")
 
 
 def report_code(report: Report) -> int:
@@ -246,7 +342,17 @@ def changes_json(changes: Changes) -> dict[str, Any]:
     return {
         "changed": [row.address for row in changes.changed],
         "missing": [row.address for row in changes.missing],
+        "new": list(changes.new),
+        "remade": [row.address for row in changes.remade],
     }
+
+
+def changes_lines(changes: Changes) -> Iterable[str]:
+    """What `quire refresh --check` prints."""
+    yield from (f"changed  {safe(row.address)}" for row in changes.changed)
+    yield from (f"missing  {safe(row.address)}" for row in changes.missing)
+    yield from (f"new      {safe(address)}" for address in changes.new)
+    yield from (f"remade   {safe(row.address)}" for row in changes.remade)
 
 
 def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[str, str]) -> dict[str, Any]:

@@ -1,0 +1,227 @@
+"""Files and folders to a store: list, plan, then do what the plan says, a batch at a time.
+
+Always: a document is written whole or not at all; each item fails alone; nothing is removed before all
+that is new has been written.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from quire.config import Config
+from quire.errors import LibraryError, SourceError, Unstorable
+from quire.ingest import plan as planning
+from quire.ingest.plan import (
+    ADD,
+    KEEP,
+    MOVE,
+    REFUSE,
+    REMOVE,
+    SKIP,
+    TOUCH,
+    WRITES,
+    Held,
+    Item,
+    Plan,
+    Rules,
+    takes_title_from_name,
+)
+from quire.ingest.prepare import Job, Outcome, Same, examined, made_by, prepared, reason_of
+from quire.ingest.report import Report
+from quire.progress import Progress, Silent
+from quire.sources import files
+from quire.sources.files import Found, Seen, Skipped, Wanted
+from quire.stores.base import Filters, Store
+from quire.stores.rows import DocumentRow, Prepared, Sighting, SourceRow
+
+log = logging.getLogger("quire")
+_BATCH_BYTES = 4_000_000  # of text in one transaction
+_BATCH_FILES = 256
+
+
+def plan(
+    store: Store,
+    source: SourceRow,
+    config: Config,
+    *,
+    gone: str = planning.AUTO,
+    why_kept: str = "",
+    thorough: bool = False,
+) -> Plan:
+    """What a file or folder would change. `thorough` reads every new or changed file to be sure."""
+    listing, problem = _listing(source, config)
+    with store.reading():
+        held = _held(store, source)
+    wanted = planning.to_read(listing, held)
+    if thorough:
+        wanted |= {seen.path for seen in listing if isinstance(seen, Found) and _may_differ(held, seen)}
+    is_named = source.type == "file"
+    known = [
+        examined(seen, config, named=is_named) if isinstance(seen, Found) and seen.path in wanted else seen
+        for seen in listing
+    ]
+    return planning.make(source, known, held, Rules(made_by(config), gone, problem or why_kept))
+
+
+def _may_differ(held: dict[str, Held], found: Found) -> bool:
+    known = held.get(found.path)
+    return known is None or not planning.is_unchanged(known, found)
+
+
+def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
+    """What a source has now, and why that may not be all: its root is gone or empty."""
+    place, root = files.unprintable(source.place), files.unprintable(source.root or source.place)
+    if source.type == "file":
+        found = files.look(place, root)
+        return ([found], "") if isinstance(found, Found) else ([], f"{source.place}: {found.reason}")
+    try:
+        max_bytes = config.document.max_bytes
+        listing = list(files.walk(place, root=root, wanted=wanted_of(source, config), max_bytes=max_bytes))
+    except SourceError as error:
+        return [], f"{source.place}: {error.reason}"
+    return listing, "" if listing else f"{source.place} is empty"
+
+
+def wanted_of(source: SourceRow, config: Config) -> Wanted:
+    """What is wanted of a folder: by its own options, and by the settings of the project it is in."""
+    options, project = source.options, config.project.folder if config.project else ""
+    narrowed = (config.files.include, config.files.exclude)
+    return Wanted(options.include, options.exclude, frozenset(options.without), project, *narrowed)
+
+
+def _held(store: Store, source: SourceRow) -> dict[str, Held]:
+    """The documents of a source's collection, by path."""
+    seen, holders = dict[int, int](), Counter[int]()
+    for member in store.members(source.collection, source.kind):
+        holders[member.document] += 1
+        if member.source == source.seq:
+            seen[member.document] = member.seen
+    rows = store.documents(Filters(source.collection, (source.kind,)))
+    return {row.path: Held(row, seen.get(row.seq), holders[row.seq] > 1) for row in rows}
+
+
+def apply(store: Store, plan: Plan, config: Config, progress: Progress | None = None) -> Report:
+    """Do what a plan says."""
+    return _Run(store, plan, config, progress or Silent()).run()
+
+
+class _Run:
+    """One application of a plan."""
+
+    def __init__(self, store: Store, plan: Plan, config: Config, progress: Progress) -> None:
+        self.store, self.plan, self.config, self.progress = store, plan, config, progress
+        self.report, self.seen = Report(unchanged=plan.unchanged), list[Sighting]()
+
+    def run(self) -> Report:
+        started, source, report = time.monotonic(), self.plan.source, self.report
+        log.info("indexing %s as %s", source.place, source.collection)
+        self._tell()
+        moved = self._move(self.plan.of(MOVE))
+        self._write_all([*self.plan.of(*WRITES), *moved])
+        self._sight(self.plan.of(TOUCH))
+        if gone := self.plan.of(REMOVE):
+            report.removed = self.store.leave(source, [_row(item).seq for item in gone])
+        report.seconds = time.monotonic() - started
+        log.info("indexed %s in %.0f ms: %d written", source.place, report.seconds * 1000, report.documents)
+        return report
+
+    def _tell(self) -> None:
+        """Report what is left as it is."""
+        skipped = self.plan.of(SKIP)
+        self.report.kinds = dict(Counter(item.kind for item in skipped if item.kind))
+        self.report.skipped = [Skipped(item.path, item.reason) for item in skipped if not item.kind]
+        self.report.failed = [Skipped(item.path, item.reason) for item in self.plan.of(REFUSE)]
+        self.report.missing = [_row(item).address for item in self.plan.of(KEEP)]
+
+    def _move(self, items: list[Item]) -> list[Item]:
+        """Rename documents; those whose titles are their files' names are to be cut anew."""
+        if not items:
+            return []
+        renamed = [_sighting(item, item.path) for item in items]
+        try:
+            self.store.sight(self.plan.source, renamed)
+        except LibraryError:  # another has taken a path meanwhile: read them as new files
+            return [Item(ADD, item.path, found=item.found) for item in items]
+        self.report.moved = len(items)
+        again = [item for item in items if takes_title_from_name(_row(item))]
+        self.report.updated += len(items) - len(again)
+        return again
+
+    def _sight(self, items: list[Item]) -> None:
+        self.report.unchanged += len(items)
+        self.seen += [_sighting(item) for item in items]
+        if self.seen:
+            self.store.sight(self.plan.source, self.seen)
+
+    def _write_all(self, items: list[Item]) -> None:
+        """Read, cut and write, a batch at a time."""
+        jobs = [self._job(item) for item in items]
+        rows = {item.path: item.row for item in items}
+        what = f"indexing {len(jobs):,} files" if len(jobs) != 1 else "indexing 1 file"
+        self.progress.begin(what, sum(job.found.size for job in jobs), "bytes")
+        batch, size = list[Prepared](), 0
+        for job, outcome in prepared(jobs, self.config):
+            new = self._taken(job, outcome, rows[job.found.path])
+            if new:
+                batch.append(new)
+                size += len(new.source)
+            if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+                self._write(batch)
+                batch, size = [], 0
+            self.progress.advance(job.found.size)
+        self._write(batch)
+
+    def _job(self, item: Item) -> Job:
+        source, row, found = self.plan.source, item.row, item.found
+        assert found is not None  # noqa: S101
+        known = (row.checksum, row.made_by) if row and item.action != MOVE else None
+        named = source.type == "file"
+        return Job(found, source.collection, source.kind, source.root or "", named, known)
+
+    def _taken(self, job: Job, outcome: Outcome, row: DocumentRow | None) -> Prepared | None:
+        """A document that is to be written; else what became of it is noted."""
+        if isinstance(outcome, Prepared):
+            return outcome
+        if isinstance(outcome, Same):
+            assert row is not None  # noqa: S101
+            self.report.unchanged += 1
+            self.seen.append(Sighting(row.seq, job.found.size, job.found.mtime_ns, outcome.seen))
+        elif files.SECRETS in outcome.reason:
+            self.report.skipped.append(outcome)
+        else:
+            self.report.failed.append(outcome)
+        return None
+
+    def _write(self, batch: Sequence[Prepared]) -> None:
+        """Write a batch; where that fails, each document by itself."""
+        if not batch:
+            return
+        try:
+            self._count(batch, self.store.write(batch, self.plan.source))
+        except Exception as error:
+            if isinstance(error, LibraryError) and not isinstance(error, Unstorable):
+                raise  # no other document would fare better
+            if len(batch) == 1:
+                self.report.failed.append(Skipped(batch[0].path, reason_of(error)))
+                return
+            log.info("writing %d documents one by one: %s", len(batch), error)
+            for one in batch:
+                self._write([one])
+
+    def _count(self, batch: Iterable[Prepared], replaced: Iterable[bool]) -> None:
+        for one, has_replaced in zip(batch, replaced, strict=True):
+            self.report.count(one, has_replaced)
+
+
+def _row(item: Item) -> DocumentRow:
+    assert item.row is not None  # noqa: S101
+    return item.row
+
+
+def _sighting(item: Item, path: str = "") -> Sighting:
+    found = item.found
+    assert found is not None  # noqa: S101
+    return Sighting(_row(item).seq, found.size, found.mtime_ns, found.seen, path)

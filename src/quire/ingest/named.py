@@ -1,0 +1,292 @@
+"""What people name, to sources: which one is meant, where its documents belong, and what became of it.
+
+Always: a source that was named before is found again by its place; a file or folder inside a folder that
+the library holds belongs to that folder's collection, under the path it has there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from quire.config import Config
+from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable, nearest
+from quire.ingest.prepare import examined
+from quire.sources import files, names
+from quire.sources.files import Found
+from quire.stores.base import Filters, Store
+from quire.stores.rows import DocumentRow, Sighting, SourceOptions, SourceRow
+
+DOCUMENTS = ("document", "external")  # the kinds that sources have
+_ON_DISK = ("file", "folder")
+_COMPARED = 8  # documents that are read to tell whether a folder is the one that is gone
+
+
+def path_source(
+    store: Store, path: str | Path, collection: str | None, kind: str, config: Config
+) -> SourceRow:
+    """The source of a file or folder: the one that was named before, or a new one. Raises Unreadable."""
+    place, type = _place(path)
+    known = [s for s in store.sources() if s.type in _ON_DISK and s.kind == kind]
+    wanted = [s for s in known if collection in (None, s.collection)]
+    if same := next((s for s in wanted if (s.type, s.place) == (type, place)), None):
+        return same
+    outer = [s for s in wanted if s.type == "folder" and _is_inside(place, s.place)]
+    if outer:
+        around = max(outer, key=lambda s: len(s.place))
+        return SourceRow(type, place, around.root, around.collection, kind)
+    root = place if type == "folder" else place.rpartition("/")[0] or "/"
+    name = collection or _project_collection(store, place, config) or collection_of(root)
+    return SourceRow(type, place, root, name, kind)
+
+
+def _place(path: str | Path) -> tuple[str, str]:
+    """The absolute place of a file or folder, and which of the two it is."""
+    try:
+        if not os.path.lexists(path):
+            raise Unreadable(files.printable(path), "no such file or folder")
+        if os.path.isdir(path):  # noqa: PTH112
+            return files.printable(Path(path).resolve()), "folder"
+        found = Path(path).absolute()
+        return files.printable(found.parent.resolve() / found.name), "file"
+    except OSError as problem:
+        raise Unreadable(files.printable(path), (problem.strerror or str(problem)).lower()) from None
+    except ValueError:  # a NUL in the name
+        raise Unreadable(files.printable(path), "is no file name") from None
+
+
+def _is_inside(place: str, folder: str) -> bool:
+    return place.startswith(f"{folder.rstrip('/')}/")
+
+
+def collection_of(place: str) -> str:
+    """The collection of a folder or host that none was named for."""
+    return place.rstrip("/").rpartition("/")[2].replace(":", "-") or "files"
+
+
+def _project_collection(store: Store, place: str, config: Config) -> str:
+    """The collection that settings name: a project's are for what is inside its folder, where they may."""
+    if ignored_collection(store, place, config):
+        return ""
+    project = config.project
+    is_for_it = project is None or _is_within(place, files.printable(project.folder))
+    return config.collection if is_for_it else ""
+
+
+def ignored_collection(store: Store, place: str, config: Config) -> str:
+    """Why the collection that a project names is not used, if it is not: a line for people.
+
+    Until a project is trusted, its collection must be new, or hold nothing but what is the project's.
+    """
+    project, name = config.project, config.collection
+    if not name or project is None or project.trusted or name not in store.collections():
+        return ""
+    folder = files.printable(project.folder)
+    if not _is_within(place, folder) or _is_own(store, name, folder):
+        return ""
+    return (
+        f"The quire.toml in {folder} names the collection {name!r}, which holds other documents, so that is"
+        " ignored. Accept it with: quire trust"
+    )
+
+
+def _is_own(store: Store, collection: str, folder: str) -> bool:
+    """Whether all documents of a collection come from inside a folder."""
+    rows = store.documents(Filters(collection))
+    return all(row.url is None and row.root is not None and _is_within(row.root, folder) for row in rows)
+
+
+def _is_within(place: str, folder: str) -> bool:
+    return place == folder or _is_inside(place, folder)
+
+
+def with_options(
+    source: SourceRow,
+    include: Iterable[str] | None,
+    exclude: Iterable[str] | None,
+    keep: bool | None,
+) -> SourceRow:
+    """A source with the options that were given; the others stay."""
+    given: dict[str, Any] = {"include": _tuple(include), "exclude": _tuple(exclude), "keep": keep}
+    changes = {name: value for name, value in given.items() if value is not None}
+    return replace(source, options=replace(source.options, **changes)) if changes else source
+
+
+def _tuple(values: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def now() -> int:
+    """The time in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+# ---------------------------------------------------------------------------- sources that are known
+
+
+def find(store: Store, name: str, collection: str | None = None) -> SourceRow:
+    """The source that is called so: by its place, or by the address of a text. Raises NoResults."""
+    known = [s for s in store.sources() if collection in (None, s.collection)]
+    wanted = {name, files.printable(Path(name).absolute()), files.printable(Path(name).resolve())}
+    wanted |= _urls(name)
+    found = [s for s in known if s.name in wanted or s.place in wanted]
+    if len({s.collection for s in found}) > 1:
+        listed = ", ".join(sorted(s.collection for s in found))
+        raise SettingError("source", f"{name} is in several collections: {listed}. Name one: -c NAME")
+    if not found:
+        close = nearest(name, [s.name for s in known])
+        raise NoResults(f"No source {name!r}. {close} See them with: quire sources")
+    return found[0]
+
+
+def _urls(name: str) -> set[str]:
+    """What a URL or a site is called among the sources."""
+    if not (names.is_url(name) or names.is_site(name)):
+        return set()
+    from quire.sources.urls import normalise
+    from quire.sources.web import index_of
+
+    try:
+        return {index_of(name) if names.is_site(name) else normalise(name)}
+    except SourceError:
+        return set()
+
+
+def members_of(store: Store, source: SourceRow) -> list[DocumentRow]:
+    """The documents that a source holds, by path."""
+    held = {m.document for m in store.members(source.collection, source.kind) if m.source == source.seq}
+    rows = store.documents(Filters(source.collection, (source.kind,)))
+    return [row for row in rows if row.seq in held]
+
+
+# -------------------------------------------------------------------------------- sources that moved
+
+
+def check_moved(store: Store, source: SourceRow, config: Config) -> None:
+    """Raises SourceMoved for a new source whose documents are known from a place that is gone."""
+    for other in store.sources():
+        same = (other.type, other.kind) == (source.type, source.kind)
+        if not same or not other.documents or _exists(other.place):
+            continue
+        if _are_there(members_of(store, other), source, other, config):
+            raise SourceMoved(files.unprintable(other.place), files.unprintable(source.place))
+
+
+def _exists(place: str) -> bool:
+    return os.path.lexists(files.unprintable(place))
+
+
+def _are_there(rows: list[DocumentRow], new: SourceRow, old: SourceRow, config: Config) -> bool:
+    """Whether most of some documents are at a new place, by their paths, and their content is the same."""
+    alike = [(row, found) for row in rows if (found := _moved_file(row, new, old))]
+    if 2 * len(alike) <= len(rows):
+        return False
+    step = max(1, len(alike) // _COMPARED)
+    same = [examined(found, config, named=True).checksum == row.checksum for row, found in alike[::step]]
+    return 2 * sum(same) > len(same)
+
+
+def _moved_file(row: DocumentRow, new: SourceRow, old: SourceRow) -> Found | None:
+    """The file that a document would have if its source had moved, if it is there and as large."""
+    place = moved_place(f"{row.root}/{row.path}", old.place, new.place)
+    found = files.look(files.unprintable(place), "/") if place else None
+    return found if isinstance(found, Found) and found.size == row.size else None
+
+
+def moved_place(place: str, old: str, new: str) -> str | None:
+    """Where a place is after a folder or file above it, or it itself, has moved; None if it is elsewhere."""
+    if place == old:
+        return new
+    return f"{new.rstrip('/')}/{place[len(old.rstrip('/')) + 1 :]}" if _is_inside(place, old) else None
+
+
+def moves(store: Store, old: str, new: str) -> list[tuple[SourceRow, SourceRow]]:
+    """Every source at or under a place that moved, and what it becomes. Raises NoResults or SettingError."""
+    old_place = _old_place(store, old)
+    new_place, _ = _place(new)
+    found = []
+    known = store.sources()
+    for source in known:
+        place = moved_place(source.place, old_place, new_place) if source.type in _ON_DISK else None
+        if place is None:
+            continue
+        root = moved_place(source.root or "", old_place, new_place)
+        if root is None:  # of a file or folder that lies in a larger one
+            root = place if source.type == "folder" else place.rpartition("/")[0] or "/"
+        found.append((source, replace(source, place=place, root=root, problem="")))
+    taken = {s.seq for s in known} - {source.seq for source, _ in found}
+    if clash := next((after for _, after in found if after.seq in taken), None):
+        raise SettingError("sources", f"{clash.place} is a source already. Remove one of them first")
+    return found
+
+
+def _old_place(store: Store, old: str) -> str:
+    """The place of sources that moved: it need not be there any more. Raises NoResults."""
+    places = [s.place for s in store.sources() if s.type in _ON_DISK]
+    for wanted in (files.printable(Path(old).absolute()), files.printable(Path(old).resolve())):
+        if any(place == wanted or _is_inside(place, wanted) for place in places):
+            return wanted
+    raise NoResults(f"No source at {old!r}. {nearest(old, places)} See them with: quire sources")
+
+
+# ------------------------------------------------------------------------------ libraries of before
+
+
+def adopt(store: Store) -> None:
+    """Give documents that have no source the one that they came from, once for each library.
+
+    What may have been one file becomes a file source: no refresh takes in what was never named.
+    """
+    if store.adopted():
+        return
+    rows = [row for row in store.documents(Filters()) if row.kind in DOCUMENTS]
+    rows.sort(key=_origin)
+    for _, same in groupby(rows, _origin):
+        for source, held in _sources_of(list(same)):
+            store.put_sources([replace(source, added_at=min(row.created_at for row in held))])
+            store.sight(source, [Sighting(row.seq, row.size, row.mtime_ns, 0) for row in held])
+    store.note_adopted()
+
+
+def _origin(row: DocumentRow) -> tuple[str, str, str]:
+    return row.collection, row.kind, row.root or ""
+
+
+def _sources_of(rows: list[DocumentRow]) -> Iterator[tuple[SourceRow, list[DocumentRow]]]:
+    """The sources of documents with the same root, each with what it holds."""
+    first = rows[0]
+    root, about = first.root, (first.collection, first.kind)
+    if root is None:
+        yield from ((SourceRow("text", row.path, None, *about), [row]) for row in rows)
+    elif names.is_url(root):
+        yield SourceRow("site" if names.is_site(root) else "page", root, root, *about), rows
+    elif _was_folder(root, rows):
+        yield SourceRow("folder", root, root, *about), rows
+    else:
+        yield from ((SourceRow("file", f"{root}/{row.path}", root, *about), [row]) for row in rows)
+
+
+def _was_folder(root: str, rows: list[DocumentRow]) -> bool:
+    """Whether documents were added as a folder: files named one by one have no folder in their paths.
+
+    Where that does not tell, it was one if nothing else is in it that a refresh would take in.
+    """
+    if any("/" in row.path for row in rows):
+        return True
+    if len(rows) == 1:
+        return False
+    try:
+        seen = files.walk(files.unprintable(root), max_bytes=2**40)
+        return {one.path for one in seen if isinstance(one, Found)} <= {row.path for row in rows}
+    except SourceError:
+        return False
+
+
+def text_source(path: str, collection: str, kind: str) -> SourceRow:
+    """The source of a text that was given with its path."""
+    return SourceRow("text", path, None, collection, kind, SourceOptions(), now(), now())

@@ -1,0 +1,152 @@
+"""A document to what is stored of it: its sections, chunks, terms and digests.
+
+Always: preparing one file, whatever it holds, costs that file alone: what a parser throws becomes its
+reason, and in a worker its time and memory have limits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from quire import chunkers
+from quire.config import Config
+from quire.document import Document
+from quire.errors import QuireError, SourceError
+from quire.sources import files
+from quire.sources.files import Found, Skipped
+from quire.stores.rows import Prepared, chunk_rows, digest_of, embedded, section_rows, words_of
+from quire.tokens import counter
+from quire.tree import Tree
+
+_PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
+_LARGE = 256_000  # bytes: a file that could take long is prepared in a worker, however few there are
+_RACY_NS = 100_000_000  # a file written so shortly before it was read may be written again in the same tick
+_KEY_START = b"-----BEGIN "
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A file to be read: where, what it will be called, and what is stored of it."""
+
+    found: Found
+    collection: str
+    kind: str
+    root: str
+    named: bool  # by itself: then it is read whatever it may hold
+    known: tuple[str, str] | None  # checksum and made_by of what is stored
+
+
+def made_by(config: Config) -> str:
+    """What chunks depend on besides the text: when it changes, a document is cut anew."""
+    chunk = config.chunk
+    return f"{chunk.strategy} {chunk.named(chunk.strategy)} {config.tree} {config.tokens}"
+
+
+def prepare(document: Document, config: Config, kind: str = "document", **origin: object) -> Prepared:
+    """A document read, cut and analysed."""
+    tree = Tree(document, config.tree)
+    strategy = config.chunk.strategy
+    chunks = chunkers.split(tree, strategy, config.chunk.named(strategy), config.tokens)
+    count = counter(config.tokens).count
+    tokens = {s.position: count(document.text, s.start, s.end) for s in tree.sections}
+    facts = {"url": None, "root": None, "size": len(document.source), "mtime_ns": 0, **origin}
+    return Prepared(
+        collection=document.collection,
+        kind=kind,
+        path=document.path,
+        format=document.format,
+        title=tree.title,
+        source=document.source,
+        checksum=document.checksum,
+        made_by=made_by(config),
+        sections=section_rows(tree, tokens),
+        chunks=chunk_rows(chunks),
+        words=tuple(words_of(chunk.trail, chunk.text) for chunk in chunks),
+        digests=tuple(digest_of(embedded(chunk.trail, chunk.context, chunk.text)) for chunk in chunks),
+        warnings=document.warnings,
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """A file whose document is stored as it is now."""
+
+    seen: int  # see Member
+
+
+Outcome = Prepared | Same | Skipped
+
+
+def prepared(jobs: Sequence[Job], config: Config) -> Iterator[tuple[Job, Outcome]]:
+    """Each job with its document, or with why there is none."""
+    work = [(job, config) for job in jobs]
+    if len(jobs) < _PARALLEL_FROM and all(job.found.size < _LARGE for job in jobs):
+        yield from zip(jobs, map(_prepare_file, work), strict=True)
+        return
+    from quire.workers import COUNT, Limits, spread  # 6 ms that a search need not wait for
+
+    limits = Limits(config.ingest.max_seconds, config.ingest.max_memory)
+    count = min(COUNT, len(jobs))
+    yield from zip(jobs, spread(_prepare_file, work, _lost, count=count, limits=limits), strict=True)
+
+
+def _lost(work: tuple[Job, Config], error: QuireError) -> Outcome:
+    return Skipped(work[0].found.path, str(error))
+
+
+def _prepare_file(work: tuple[Job, Config]) -> Outcome:
+    job, config = work
+    try:
+        return _prepare_one(job, config)
+    except Exception as error:  # whatever a parser throws, it is this file's
+        return Skipped(job.found.path, reason_of(error))
+
+
+def _prepare_one(job: Job, config: Config) -> Outcome:
+    found, seen = job.found, seen_of(job.found)
+    source = files.load(found.absolute, settings=config.document)
+    if not job.named and is_private_key(source):
+        return Skipped(found.path, f"{files.SECRETS}: it is a private key")
+    document = Document.from_bytes(source, found.path, collection=job.collection, settings=config.document)
+    if job.known == (document.checksum, made_by(config)):
+        return Same(seen)
+    origin = {"root": job.root, "size": found.size, "mtime_ns": found.mtime_ns, "seen": seen}
+    return prepare(document, config, job.kind, **origin)
+
+
+def reason_of(error: Exception) -> str:
+    """Why something could not be taken in, on one line."""
+    if isinstance(error, SourceError):
+        return error.reason
+    if isinstance(error, QuireError):
+        return str(error)
+    told = " ".join(str(error).split())[:200]
+    return f"cannot be prepared ({type(error).__name__}{f': {told}' if told else ''})"
+
+
+def is_private_key(source: bytes) -> bool:
+    """Whether a file is a private key, whatever its name is."""
+    return source.startswith(_KEY_START) and b"PRIVATE KEY-----" in source[:100]
+
+
+def seen_of(found: Found) -> int:
+    """When a file that is about to be read was last touched; below 0 if it may change without a trace."""
+    late = time.time_ns() - max(found.mtime_ns, found.ctime_ns) < _RACY_NS
+    return -found.ctime_ns if late else found.ctime_ns
+
+
+def examined(found: Found, config: Config, *, named: bool) -> Found:
+    """A file with the checksum of its document, or with why it cannot be taken in."""
+    found = replace(found, seen=seen_of(found))
+    try:
+        source = files.load(found.absolute, settings=config.document)
+        if not named and is_private_key(source):
+            return replace(found, problem=f"{files.SECRETS}: it is a private key")
+        return replace(
+            found, checksum=Document.from_bytes(source, found.path, settings=config.document).checksum
+        )
+    except Exception as error:  # as preparing it would say
+        return replace(found, problem=reason_of(error))

@@ -1,0 +1,52 @@
+"""What an indexing run did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from quire.sources.files import Skipped
+from quire.stores.rows import Prepared
+
+
+@dataclass(slots=True)
+class Report:
+    """What an indexing run did. Runs can be added up."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    moved: int = 0  # renamed; they count as updated, too
+    removed: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    failed: list[Skipped] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # addresses of files that are gone but not removed
+    warnings: list[str] = field(default_factory=list)
+    kinds: dict[str, int] = field(default_factory=dict)  # files that are not read, such as {".pdf": 14}
+    documents: int = 0
+    sections: int = 0
+    chunks: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    addresses: list[str] = field(default_factory=list)  # of documents that were given as text
+
+    def count(self, prepared: Prepared, replaced: bool) -> None:
+        """Note a document that was written."""
+        self.updated += replaced
+        self.added += not replaced
+        self.documents += 1
+        self.sections += len(prepared.sections)
+        self.chunks += len(prepared.chunks)
+        self.bytes += len(prepared.source)
+        self.warnings += [f"{prepared.path}: {warning}" for warning in prepared.warnings]
+
+    def join(self, more: Report) -> None:
+        """Add what another run did."""
+        for counted in (
+            *("added", "updated", "unchanged", "moved", "removed"),
+            *("documents", "sections", "chunks", "bytes", "seconds"),
+        ):
+            setattr(self, counted, getattr(self, counted) + getattr(more, counted))
+        for listed in ("skipped", "failed", "missing", "warnings", "addresses"):
+            getattr(self, listed).extend(getattr(more, listed))
+        self.kinds = dict(Counter(self.kinds) + Counter(more.kinds))

@@ -1,0 +1,321 @@
+"""Sources and a store: add what is named, follow what was named before, and let go of it.
+
+Always: refreshing, checking and pruning follow sources and nothing else; a source that fails is named
+with its problem, and the others go on; what was removed by a person stays removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from quire import memory, visitor
+from quire.config import Config
+from quire.errors import NotFound, SourceError, Unreadable
+from quire.ingest import apply, named
+from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Plan
+from quire.ingest.report import Report
+from quire.progress import Progress
+from quire.sources import files, names
+from quire.sources.files import Skipped
+from quire.stores.base import Filters, Store
+from quire.stores.rows import DocumentRow, SourceRow
+
+log = logging.getLogger("quire")
+_ADDING_REMOVES_NOTHING = "adding removes nothing; quire refresh does, and so does --prune"
+_SINGLE = ("file", "page", "text")  # sources of one document
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How files and pages differ from what was read of them."""
+
+    changed: tuple[DocumentRow, ...]
+    missing: tuple[DocumentRow, ...]
+    new: tuple[str, ...] = ()  # addresses that they would get
+    remade: tuple[DocumentRow, ...] = ()  # unchanged, but to be cut anew
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.missing or self.new or self.remade)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a person asks to be held, with the options that were given; None is as before."""
+
+    place: str
+    collection: str | None = None
+    kind: str = "document"
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    keep: bool | None = None
+
+
+# ---------------------------------------------------------------------------------------- adding
+
+
+def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
+    """The source that is meant: a file or folder if there is one of this name, else a page or a site.
+
+    Raises SourceError where there is none, and SourceMoved where its documents are known from a place
+    that is gone.
+    """
+    source = _web_source(wanted) if _is_web(wanted.place) else None
+    if source is None:
+        source = named.path_source(store, wanted.place, wanted.collection, wanted.kind, config)
+    memory.check_collection(store, source.collection, source.kind)
+    known = {known.seq: known for known in store.sources()}
+    if source.seq not in known and source.type in ("file", "folder") and wanted.collection is None:
+        named.check_moved(store, source, config)
+    source = known.get(source.seq, replace(source, added_at=named.now()))
+    return named.with_options(source, wanted.include, wanted.exclude, wanted.keep)
+
+
+def _is_web(place: str) -> bool:
+    path = Path(place)
+    try:
+        # .md is also a domain.
+        is_file = path.exists() or (path.name == place.rstrip("/") and files.is_document(path))
+    except (OSError, ValueError):  # too long for a file name, or no file name at all
+        is_file = False
+    return names.is_url(place) or (names.is_site(place) and not is_file)
+
+
+def _web_source(wanted: Named) -> SourceRow:
+    from quire.sources.urls import target_of  # 5 ms that a search need not wait for
+
+    name = wanted.collection or named.collection_of(target_of(wanted.place).host)
+    return visitor.web_source(wanted.place, name, wanted.kind)
+
+
+def add(
+    store: Store, wanted: Named, config: Config, *, prune: bool = False, progress: Progress | None = None
+) -> Report:
+    """Hold a source, and bring it up to date. Documents whose files are gone stay, unless pruning."""
+    source = source_of(store, wanted, config)
+    if source.type in ("page", "site"):
+        report = visitor.index_web(store, source, config, progress=progress)
+        _note([_checked(source, report, "")], store)
+        return report
+    plan = _plan_added(store, source, config, prune)
+    ignored = named.ignored_collection(store, source.place, config) if wanted.collection is None else ""
+    store.put_sources([source])
+    report = apply.apply(store, plan, config, progress)
+    report.warnings += [ignored] if ignored else []
+    if source.type == "file" and not any(s.documents for s in store.sources() if s.seq == source.seq):
+        store.drop_source(source)  # it could not be taken in: there is nothing to follow
+    else:
+        _note([_checked(source, report, plan.problem if prune else "")], store)
+    return report
+
+
+def plan_added(store: Store, wanted: Named, config: Config, *, prune: bool = False) -> Plan:
+    """What adding a source would change."""
+    source = source_of(store, wanted, config)
+    if source.type in ("page", "site"):
+        return visitor.plan_web(store, source, config)
+    return _plan_added(store, source, config, prune, thorough=True)
+
+
+def _plan_added(
+    store: Store, source: SourceRow, config: Config, prune: bool, *, thorough: bool = False
+) -> Plan:
+    gone = PRUNE if prune else NEVER
+    plan = apply.plan(store, source, config, gone=gone, why_kept=_ADDING_REMOVES_NOTHING, thorough=thorough)
+    if source.type == "file" and not plan.items and not plan.unchanged:
+        found = files.look(files.unprintable(source.place), "/")
+        raise Unreadable(source.place, found.reason if isinstance(found, Skipped) else "cannot be read")
+    return plan
+
+
+# ------------------------------------------------------------------------------------ refreshing
+
+
+def refresh(
+    store: Store,
+    config: Config,
+    *,
+    prune: bool = False,
+    keep: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Bring every source up to date; those that cannot be read are named, and the others go on."""
+    total, checked = Report(), list[SourceRow]()
+    for source in _followed(store):
+        report, problem = _refresh_one(store, source, config, _gone(source, prune, keep), progress)
+        total.join(report)
+        checked.append(_checked(source, report, problem))
+    _note(checked, store)
+    return total
+
+
+def _followed(store: Store) -> list[SourceRow]:
+    """The sources that may have changed: a text is what it was."""
+    return [source for source in store.sources() if source.type != "text"]
+
+
+def _gone(source: SourceRow, prune: bool, keep: bool) -> str:
+    if keep or (source.options.keep and not prune):
+        return NEVER
+    return PRUNE if prune else AUTO
+
+
+def _refresh_one(
+    store: Store, source: SourceRow, config: Config, gone: str, progress: Progress | None
+) -> tuple[Report, str]:
+    try:
+        if source.type in ("page", "site"):
+            return visitor.index_web(store, source, config, progress=progress), ""
+        plan = apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone))
+        report = apply.apply(store, plan, config, progress)
+        if plan.problem and gone == AUTO:
+            report.warnings.append(_kept_line(plan))
+        return report, plan.problem if gone == AUTO else ""
+    except SourceError as problem:
+        return Report(failed=[Skipped(problem.source, problem.reason)]), problem.reason
+
+
+def _why_kept(gone: str) -> str:
+    return "you asked to keep documents whose files are gone" if gone == NEVER else ""
+
+
+def _kept_line(plan: Plan) -> str:
+    number = len(plan.of(KEEP))
+    what = "1 document stays" if number == 1 else f"{number:,} documents stay"
+    return f"{what} though files are gone, because {plan.problem}. To remove them: quire refresh --prune"
+
+
+def plans(store: Store, config: Config, *, prune: bool = False, keep: bool = False) -> list[Plan]:
+    """What refreshing would change, source by source; nothing is written."""
+    found = []
+    for source in _followed(store):
+        try:
+            if source.type in ("page", "site"):
+                found.append(visitor.plan_web(store, source, config))
+            else:
+                gone = _gone(source, prune, keep)
+                found.append(
+                    apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone), thorough=True)
+                )
+        except SourceError as problem:
+            found.append(Plan(source, (), problem=f"{problem.source}: {problem.reason}"))
+    return found
+
+
+def _checked(source: SourceRow, report: Report, problem: str) -> SourceRow:
+    """A source as it is after it was read."""
+    failed = next((f"{one.source}: {one.reason}" for one in report.failed), "")
+    more = f" and {len(report.failed) - 1:,} more" if len(report.failed) > 1 else ""
+    return replace(source, checked_at=named.now(), problem=problem or f"{failed}{more}")
+
+
+def _note(sources: list[SourceRow], store: Store) -> None:
+    if sources:
+        store.put_sources(sources)
+
+
+# -------------------------------------------------------------------------------------- checking
+
+
+def check(store: Store, config: Config, collection: str | None = None) -> Changes:
+    """Files and pages that are new, have changed or are gone; nothing is written."""
+    started = time.monotonic()
+    changed, missing = list[DocumentRow](), list[DocumentRow]()
+    new, remade = list[str](), list[DocumentRow]()
+    for source in _followed(store):
+        if collection not in (None, source.collection):
+            continue
+        if source.type in ("page", "site"):
+            more = _check_web(store, source, config)
+        else:
+            more = _check_files(apply.plan(store, source, config, thorough=True))
+        changed += more.changed
+        missing += more.missing
+        new += more.new
+        remade += more.remade
+    log.info("checked for updates in %.0f ms", (time.monotonic() - started) * 1000)
+    return Changes(_unique(changed), _unique(missing), tuple(sorted(set(new))), _unique(remade))
+
+
+def _unique(rows: Iterable[DocumentRow]) -> tuple[DocumentRow, ...]:
+    """Rows by address, each once: two sources may hold one."""
+    return tuple(sorted({row.seq: row for row in rows}.values(), key=lambda row: (row.collection, row.path)))
+
+
+def _check_files(plan: Plan) -> Changes:
+    rows = {action: tuple(i.row for i in plan.of(action) if i.row) for action in (UPDATE, REMAKE)}
+    gone = tuple(item.row for item in plan.of(REMOVE, KEEP, MOVE) if item.row)
+    new = tuple(f"{plan.source.collection}:{item.path}" for item in plan.of(ADD, MOVE))
+    return Changes(rows[UPDATE], gone, new, rows[REMAKE])
+
+
+def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
+    """How pages differ; one that cannot be reached is neither changed nor gone."""
+    rows = {row.url: row for row in named.members_of(store, source)}
+    try:
+        looked = visitor.look_at_web(store, source, config)
+    except NotFound:
+        return Changes((), tuple(rows.values()))
+    except SourceError as problem:
+        log.warning("%s: %s", problem.source, problem.reason)
+        return Changes((), ())
+    read = {page.url: page.checksum for page in looked.new}
+    changed = [row for url, row in rows.items() if read.get(url, row.checksum) != row.checksum]
+    gone = {*looked.gone, *(rows[url].seq for url in looked.missing & rows.keys())}
+    new = (f"{source.collection}:{page.path}" for page in looked.new if page.url not in rows)
+    return Changes(tuple(changed), tuple(row for row in rows.values() if row.seq in gone), tuple(new))
+
+
+# -------------------------------------------------------------------------------------- removing
+
+
+def remove_documents(store: Store, rows: list[DocumentRow]) -> None:
+    """Remove documents for good: no refresh brings back what a person removed."""
+    known = {source.seq: source for source in store.sources()}
+    single, without = list[SourceRow](), dict[int, list[str]]()
+    for row, source in _holders(store, rows, known):
+        if source.type in _SINGLE:
+            single.append(source)
+        else:
+            without.setdefault(source.seq, []).append(row.path)
+    _note([_without(known[seq], paths) for seq, paths in without.items()], store)
+    store.remove([row.seq for row in rows])
+    for source in single:
+        store.drop_source(source)
+
+
+def _holders(
+    store: Store, rows: list[DocumentRow], known: dict[int, SourceRow]
+) -> Iterator[tuple[DocumentRow, SourceRow]]:
+    """Each document with each source that holds it."""
+    by_number = {row.seq: row for row in rows}
+    for collection, kind in sorted({(row.collection, row.kind) for row in rows}):
+        for member in store.members(collection, kind):
+            if member.document in by_number:
+                yield by_number[member.document], known[member.source]
+
+
+def _without(source: SourceRow, paths: list[str]) -> SourceRow:
+    """A source without some documents."""
+    left_out = tuple(sorted({*source.options.without, *paths}))
+    return replace(source, options=replace(source.options, without=left_out))
+
+
+def remove_collection(store: Store, collection: str, rows: list[DocumentRow]) -> None:
+    """Remove a whole collection, with its sources."""
+    for source in store.sources():
+        if source.collection == collection:
+            store.drop_source(source)
+    left = {row.seq for row in store.documents(Filters(collection))}
+    store.remove([row.seq for row in rows if row.seq in left])
+
+
+def goes_with(store: Store, source: SourceRow) -> list[DocumentRow]:
+    """The documents that no other source holds."""
+    holders: dict[int, set[int]] = {}
+    for member in store.members(source.collection, source.kind):
+        holders.setdefault(member.document, set()).add(member.source)
+    return [row for row in named.members_of(store, source) if holders[row.seq] == {source.seq}]

@@ -1,0 +1,603 @@
+"""What was named is what a library holds: sources, plans, renames, removals, on both databases."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from quire.errors import NoResults, SettingError, SourceMoved, Unreadable
+from quire.ingest import plan as planning
+from quire.library import Library
+from quire.stores.rows import SourceRow
+from tests.commands import run
+from tests.words import WORDS
+
+
+@pytest.fixture
+def library(library_url: str) -> Iterator[Library]:
+    with Library.open(library_url, create=True, config=WORDS) as opened:
+        yield opened
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    write(folder, {f"{name}.md": f"# {name}\n\n{name} text\n" for name in ("one", "two", "three", "four")})
+    return folder
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def held(library: Library) -> list[str]:
+    return [row.address for row in library.documents()]
+
+
+def actions(plan: planning.Plan) -> dict[str, str]:
+    return {item.path: item.action for item in plan.items}
+
+
+# --------------------------------------------------------------------------------------- the faults
+
+
+def test_refreshing_a_file_takes_in_that_file_only(library: Library, tmp_path: Path) -> None:
+    """Issue: `quire add todo.md; quire refresh` indexed the whole folder, a private diary included."""
+    write(tmp_path / "home", {"todo.md": "# Todo\n", "diary.md": "# Dear diary\n"})
+    library.add(tmp_path / "home" / "todo.md")
+    library.refresh()
+    library.refresh(prune=True)
+    assert held(library) == ["home:todo.md"]
+
+
+def test_a_rename_over_an_indexed_file_is_followed(library: Library, docs: Path) -> None:
+    """Issue: `mv a.md b.md` over an indexed file ended every later add with an IntegrityError."""
+    library.add(docs)
+    (docs / "one.md").replace(docs / "two.md")
+    library.refresh()
+    assert held(library) == ["docs:four.md", "docs:three.md", "docs:two.md"]
+    assert library.read("docs:two.md").text == "# one\n\none text\n"
+    assert library.add(docs).unchanged == 3
+
+
+def test_pruning_a_folder_leaves_a_file_of_it_that_was_named_by_itself(library: Library, docs: Path) -> None:
+    """Issue: `add docs --prune` removed docs/spec.adoc, which exists."""
+    write(docs, {"spec.adoc": "= Spec\n"})
+    library.add(docs)
+    library.add(docs / "spec.adoc")
+    library.add(docs, prune=True)
+    library.refresh(prune=True)
+    assert "docs:spec.adoc" in held(library)
+
+
+def test_texts_without_a_name_do_not_replace_one_another(library: Library) -> None:
+    """Issue, D11: a second add of content without a path replaced the first in silence."""
+    first = library.add(content="The okapi is shy.")
+    second = library.add(content="The zebra is not.")
+    again = library.add(content="The okapi is shy.")
+    assert (first.added, second.added, again.unchanged, len(held(library))) == (1, 1, 1, 2)
+    assert first.addresses == again.addresses != second.addresses
+    assert library.search("okapi").results[0].address.startswith(first.addresses[0])
+
+
+def test_standard_input_twice_is_two_documents(tmp_path: Path) -> None:
+    """Issue: a second `quire add -` replaced the first text in silence."""
+    run(tmp_path, "add", "-", stdin=b"# Okapi\n\nshy\n")
+    run(tmp_path, "add", "-", stdin=b"# Zebra\n\nnot shy\n")
+    assert len(run(tmp_path, "list")[0].splitlines()) == 2
+
+
+def test_ignore_files_above_the_folder_are_read(library: Library, tmp_path: Path) -> None:
+    """Issue: a .gitignore above the added folder was not read."""
+    write(tmp_path / "repo", {".gitignore": "private/\n*.draft.md\n", "docs/a.md": "# A\n"})
+    write(tmp_path / "repo", {"docs/private/b.md": "# B\n", "docs/c.draft.md": "# C\n"})
+    (tmp_path / "repo" / ".git").mkdir()
+    library.add(tmp_path / "repo" / "docs")
+    assert held(library) == ["docs:a.md"]
+    reasons = {item.path: item.reason for item in library.plan(tmp_path / "repo" / "docs")[0].of("ignore")}
+    assert "ignored by .gitignore:1" in reasons["private"]
+    assert "ignored by .gitignore:2" in reasons["c.draft.md"]
+
+
+def test_what_a_person_named_is_taken_though_the_repository_ignores_it(
+    library: Library, tmp_path: Path
+) -> None:
+    """The user's word is the law: an ignored folder that is named by itself is read."""
+    write(tmp_path / "repo", {".gitignore": "build/**\n", "build/docs/a.md": "# A\n"})
+    (tmp_path / "repo" / ".git").mkdir()
+    library.add(tmp_path / "repo" / "build" / "docs")
+    assert held(library) == ["docs:a.md"]
+
+
+def test_files_of_one_size_renamed_together_are_renames(library: Library, docs: Path) -> None:
+    """Issue: four files of one size renamed together left seven documents."""
+    names = ["aa", "bb", "cc", "dd"]
+    folder = docs.parent / "same"
+    write(folder, {f"{name}.md": f"# {name}\n" for name in names})
+    library.add(folder)
+    before = {row.title: (row.seq, row.created_at) for row in library.documents()}
+    for name in names:
+        (folder / f"{name}.md").rename(folder / f"new-{name}.md")
+    report = library.refresh()
+    after = {row.title: (row.seq, row.created_at) for row in library.documents()}
+    assert (report.moved, report.added, report.removed) == (4, 0, 0)
+    assert after == before
+    assert held(library) == [f"same:new-{name}.md" for name in names]
+
+
+def test_files_with_the_same_content_are_renamed_in_pairs(library: Library, tmp_path: Path) -> None:
+    """Renames are found by content among all gone and all new; each goes to one."""
+    write(tmp_path / "d", {"a/x.md": "# Same\n", "b/y.md": "# Same\n", "keep.md": "# K\n", "k2.md": "# L\n"})
+    library.add(tmp_path / "d")
+    (tmp_path / "d" / "a").rename(tmp_path / "d" / "z")
+    (tmp_path / "d" / "b").rename(tmp_path / "d" / "c")
+    (plan,) = library.plan()
+    moves = {item.old_path: item.path for item in plan.of("move")}
+    assert moves == {"a/x.md": "z/x.md", "b/y.md": "c/y.md"}
+    assert library.refresh().moved == 2
+
+
+def test_a_document_whose_title_is_its_file_name_is_renamed_too(library: Library, tmp_path: Path) -> None:
+    """A rename keeps promotion and times, and the title follows the name."""
+    write(tmp_path / "d", {"old.txt": "plain words\n", "b.txt": "other\n", "c.txt": "more\n"})
+    library.add(tmp_path / "d")
+    library.promote("d:old.txt", "important")
+    (tmp_path / "d" / "old.txt").rename(tmp_path / "d" / "new.txt")
+    library.refresh()
+    row = library.document("d:new.txt")
+    assert row
+    assert (row.title, row.promotion, library.document("d:old.txt")) == ("new", "important", None)
+
+
+def test_a_folder_that_moved_is_followed(library: Library, docs: Path, tmp_path: Path) -> None:
+    """Issue: a project folder that moved could neither be refreshed, pruned nor added again."""
+    library.add(docs)
+    before = [(row.id, row.seq, row.created_at) for row in library.documents()]
+    new = tmp_path / "work" / "docs"
+    new.parent.mkdir()
+    docs.rename(new)
+    assert library.refresh().removed == 0
+    with pytest.raises(SourceMoved, match="quire sources move"):
+        library.add(new)
+    library.move_source(str(docs), str(new))
+    report = library.add(new)
+    assert (report.added, report.unchanged, report.failed) == (0, 4, [])
+    assert [(row.id, row.seq, row.created_at) for row in library.documents()] == before
+    assert not library.check()
+    assert not any(result.stale for result in library.search("text").results)
+
+
+def test_a_folder_that_moved_and_was_renamed_is_offered_too(library: Library, docs: Path) -> None:
+    """Issue: what is known from a place that is gone is recognised by its documents, not by its name."""
+    library.add(docs)
+    docs.rename(docs.parent / "manual")
+    with pytest.raises(SourceMoved):
+        library.add(docs.parent / "manual")
+    library.add(docs.parent / "manual", collection="manual")  # said otherwise
+    assert len(held(library)) == 8
+
+
+def test_the_command_that_is_offered_works(docs: Path) -> None:
+    """Advice works when followed: the command in the message moves the source."""
+    place = docs.parent
+    run(place, "add", "docs")
+    (place / "a b").mkdir()
+    docs.rename(place / "a b" / "docs")
+    _, err = run(place, "add", "a b/docs", code=2)
+    command = err.partition("type: ")[2].partition(". To keep")[0]
+    assert command.startswith("quire sources move ")
+    subprocess.run(f"PATH={Path(sys.executable).parent}:$PATH; {command}", shell=True, cwd=place, check=True)
+    assert "4 unchanged" in run(place, "add", "a b/docs")[0]
+
+
+# ------------------------------------------------------------------------------------------ sources
+
+
+def test_sources_are_listed_as_they_were_given(library: Library, docs: Path) -> None:
+    """Issue: every source with its place, collection, kind, options, age, documents and last problem."""
+    library.add(docs, exclude=["f*.md"])
+    library.add(docs / "four.md", collection="alone")
+    library.add(content="# T\n", path="t.md", collection="texts")
+    found = {source.type: source for source in library.sources()}
+    folder, file, text = found["folder"], found["file"], found["text"]
+    assert (folder.place, folder.collection, folder.documents) == (str(docs.resolve()), "docs", 3)
+    assert folder.options.exclude == ("f*.md",)
+    assert folder.checked_at >= folder.added_at > 1_600_000_000_000
+    assert (file.place, file.documents, text.name) == (f"{docs.resolve()}/four.md", 1, "texts:t.md")
+
+
+def test_options_are_remembered_until_others_are_given(library: Library, docs: Path) -> None:
+    """Issue: a source is remembered with its options; refresh follows them."""
+    library.add(docs, exclude=["one.md"], include=["*.md"], keep=True)
+    write(docs, {"five.md": "# five\n"})
+    library.refresh()
+    library.add(docs)
+    assert held(library) == [f"docs:{name}.md" for name in ("five", "four", "three", "two")]
+    (docs / "two.md").unlink()
+    assert library.refresh().removed == 0
+    library.add(docs, keep=False, exclude=[])
+    library.refresh()
+    assert held(library) == [f"docs:{name}.md" for name in ("five", "four", "one", "three")]
+
+
+def test_a_document_of_two_sources_goes_with_the_last(library: Library, docs: Path) -> None:
+    """Issue: a document named by two sources belongs to both."""
+    library.add(docs)
+    library.add(docs / "one.md")
+    assert held(library).count("docs:one.md") == 1
+    gone = library.remove_source(str(docs))
+    assert sorted(row.path for row in gone) == ["four.md", "three.md", "two.md"]
+    assert held(library) == ["docs:one.md"]
+    assert library.remove_source(f"{docs}/one.md", dry_run=True)[0].path == "one.md"
+    library.remove_source(f"{docs}/one.md")
+    assert (held(library), library.sources()) == ([], [])
+    with pytest.raises(NoResults, match="No source"):
+        library.remove_source(str(docs))
+
+
+def test_a_folder_inside_a_held_folder_belongs_to_it(library: Library, docs: Path) -> None:
+    """A subfolder that is named by itself adds no second copy of its documents."""
+    write(docs, {"sub/deep.md": "# deep\n", "sub/x/spec.adoc": "= spec\n"})
+    library.add(docs)
+    library.add(docs / "sub")
+    library.add(docs / "sub" / "x" / "spec.adoc")
+    assert [address for address in held(library) if "sub" in address] == [
+        "docs:sub/deep.md",
+        "docs:sub/x/spec.adoc",
+    ]
+
+
+def test_what_a_person_removed_stays_removed(library: Library, docs: Path) -> None:
+    """The user's word is the law: a refresh does not bring back a removed document; naming it does."""
+    library.add(docs)
+    library.remove("docs:one.md")
+    library.refresh()
+    library.add(docs)
+    assert "docs:one.md" not in held(library)
+    library.add(docs / "one.md")
+    library.refresh()
+    assert "docs:one.md" in held(library)
+    library.remove(collection="docs")
+    library.refresh()
+    assert (held(library), library.sources()) == ([], [])
+
+
+def test_a_file_that_cannot_be_taken_in_is_no_source(library: Library, tmp_path: Path) -> None:
+    """A source that never held anything is not followed for ever."""
+    (tmp_path / "bad.md").write_bytes(b"\0\1\2")
+    assert library.add(tmp_path / "bad.md").failed
+    assert library.sources() == []
+    with pytest.raises(Unreadable, match="no such file or folder"):
+        library.add(tmp_path / "absent.md")
+    os.mkfifo(tmp_path / "pipe.md")
+    with pytest.raises(Unreadable, match="is a pipe"):
+        library.add(tmp_path / "pipe.md")
+
+
+def test_content_does_not_take_the_place_of_a_file(library: Library, docs: Path) -> None:
+    """Nothing is lost: text under a path that a file has is refused."""
+    library.add(docs)
+    with pytest.raises(SettingError, match=r"already has one\.md"):
+        library.add(content="# Mine\n", path="one.md", collection="docs")
+
+
+# --------------------------------------------------------------------------------------------- gone
+
+
+def test_gone_documents_go_while_their_source_is_healthy(library: Library, docs: Path) -> None:
+    """Ruling: less than half missing at once is healthy; `keep` removes none, `prune` all."""
+    library.add(docs)
+    (docs / "one.md").unlink()
+    assert library.refresh(keep=True).removed == 0
+    assert library.refresh().removed == 1
+    (docs / "two.md").unlink()
+    (docs / "three.md").unlink()
+    report = library.refresh()
+    assert (report.removed, report.missing) == (0, ["docs:three.md", "docs:two.md"])
+    assert "2 of its 3 documents are missing at once" in report.warnings[0]
+    assert "2 of its 3" in library.sources()[0].problem
+    assert library.refresh(prune=True).removed == 2
+
+
+@pytest.mark.parametrize("how", ["emptied", "gone"])
+def test_a_source_that_is_suddenly_empty_or_gone_loses_nothing(
+    library: Library, docs: Path, how: str
+) -> None:
+    """BAD_INPUTS: nothing is deleted without --prune, and the reason is said."""
+    library.add(docs)
+    for path in docs.iterdir():
+        path.unlink()
+    if how == "gone":
+        docs.rmdir()
+    report = library.refresh()
+    assert (report.removed, len(report.missing)) == (0, 4)
+    assert ("is empty" if how == "emptied" else "no such file") in report.warnings[0]
+    assert library.refresh(prune=True).removed == 4
+
+
+def test_documents_below_a_folder_that_cannot_be_read_stay(library: Library, tmp_path: Path) -> None:
+    """What cannot be looked at is not gone."""
+    from quire.sources.files import Skipped
+
+    write(tmp_path / "d", {f"{n}.md": f"# {n}\n" for n in range(5)} | {"shut/a.md": "# A\n"})
+    library.add(tmp_path / "d")
+    source = library.sources()[0]
+    held_rows = {row.path: planning.Held(row, 1) for row in library.documents()}
+    listing = [Skipped("shut", "permission denied")]
+    plan = planning.make(source, listing, held_rows, planning.Rules("m"))
+    assert "shut/a.md" not in actions(plan)
+    assert actions(plan)["0.md"] == "keep"
+
+
+def test_what_is_ignored_now_goes_with_the_rule_as_the_reason(library: Library, docs: Path) -> None:
+    """Issue: the plan names the rule of the file that ignores a path."""
+    library.add(docs)
+    (docs / ".quireignore").write_text("# comment\none.md\n")
+    (plan,) = library.plan()
+    (item,) = plan.of("remove")
+    assert (item.path, item.reason) == ("one.md", "ignored by .quireignore:2")
+    assert library.refresh().removed == 1
+
+
+# --------------------------------------------------------------------------------------------- plans
+
+
+def test_a_plan_says_what_would_be_done_and_does_nothing(library: Library, docs: Path) -> None:
+    """Issue: new, changed, touched, moved, gone, ignored, skipped, refused, each with its reason."""
+    write(docs, {"six.md": "# six\n", "seven.md": "# seven\n", "eight.md": "# eight\n"})
+    time.sleep(0.12)  # a file that was just written is read again, to be sure
+    library.add(docs)
+    before = library.documents()
+    write(docs, {"new.md": "# new\n", "two.md": "# changed\n", "report.pdf": "%PDF-1.4", ".hidden.md": "x"})
+    (docs / "bad.md").write_bytes(b"\0")
+    os.utime(docs / "three.md", ns=(1, 1))
+    (docs / "one.md").rename(docs / "uno.md")
+    (docs / "four.md").unlink()
+    (plan,) = library.plan()
+    assert actions(plan) == {
+        ".hidden.md": "ignore",
+        "bad.md": "skip",
+        "four.md": "remove",
+        "new.md": "add",
+        "report.pdf": "skip",
+        "three.md": "touch",
+        "two.md": "update",
+        "uno.md": "move",
+    }
+    assert plan.counts["unchanged"] == 3
+    assert library.documents() == before
+
+
+def test_other_settings_are_a_reason_to_cut_documents_anew(library: Library, docs: Path) -> None:
+    """Issue: remade, because of what."""
+    from quire.config import override
+
+    library.add(docs)
+    library.config = override(WORDS, {"chunk": {"strategy": "nodes"}})
+    (plan,) = library.plan()
+    assert {item.reason for item in plan.of("remake")} == {"the settings that cut documents have changed"}
+    assert len(library.check().remade) == 4
+    assert library.refresh().updated == 4
+
+
+def test_two_folders_that_claim_one_path_are_told_so(library: Library, docs: Path, tmp_path: Path) -> None:
+    """Issue: refused, with who has the path."""
+    library.add(docs)
+    write(tmp_path / "other", {"one.md": "# Other\n"})
+    (plan,) = library.plan(tmp_path / "other", collection="docs")
+    assert plan.of("refuse")[0].reason.startswith(f"docs already has this path from {docs}")
+    assert library.add(tmp_path / "other", collection="docs").failed
+
+
+def test_a_dry_run_prints_the_plan_and_makes_no_library(docs: Path) -> None:
+    """Issue: --dry-run on add and refresh, --json too; after a real run skipped kinds are counted."""
+    place = docs.parent
+    write(docs, {"a.pdf": "x", "b.pdf": "x", "c.docx": "x", ".env": "KEY=1", "id_rsa": "x"})
+    out, _ = run(place, "add", "docs", "--dry-run")
+    assert "  add     one.md" in out
+    assert "4 to add" in out
+    assert not (place / ".quire").exists()
+    shown = json.loads(run(place, "add", "docs", "--dry-run", "--json")[0])
+    assert (shown["source"], shown["counts"]["add"]) == (str(docs), 4)
+    assert {"action": "skip", "path": "a.pdf", "from": None, "reason": ".pdf files are not read"} in shown[
+        "items"
+    ]
+    _, err = run(place, "add", "docs")
+    assert "skipped 2 .pdf, 1 .docx, 2 files that may hold secrets" in err
+    (docs / "one.md").rename(docs / "uno.md")
+    assert "move    one.md → uno.md" in run(place, "refresh", "--dry-run")[0]
+    moved = json.loads(run(place, "refresh", "--dry-run", "--json")[0])["items"]
+    assert {"action": "move", "path": "uno.md", "from": "one.md", "reason": "renamed from one.md"} in moved
+
+
+def test_check_lists_new_files_and_exits_1_when_anything_would_change(docs: Path) -> None:
+    """Issue, D21: --check lists what is new as well."""
+    place = docs.parent
+    run(place, "add", "docs")
+    assert run(place, "refresh", "--check", code=0)[0] == ""
+    write(docs, {"new.md": "# new\n", "one.md": "# changed\n"})
+    (docs / "two.md").unlink()
+    out, _ = run(place, "refresh", "--check", code=1)
+    assert out.splitlines() == ["changed  docs:one.md", "missing  docs:two.md", "new      docs:new.md"]
+    assert json.loads(run(place, "refresh", "--check", "--json", code=1)[0])["new"] == ["docs:new.md"]
+
+
+def test_sources_from_the_command_line(docs: Path) -> None:
+    """Issue: quire sources lists, removes and moves."""
+    place = docs.parent
+    run(place, "add", "docs", "--exclude", "four.md", "--keep")
+    out, _ = run(place, "sources")
+    assert out.splitlines()[0] == str(docs)
+    assert "folder in docs: 3 documents, checked" in out
+    assert "exclude four.md, keeps what is gone" in out
+    (shown,) = [json.loads(line) for line in run(place, "sources", "--json")[0].splitlines()]
+    assert (shown["type"], shown["documents"], shown["exclude"]) == ("folder", 3, ["four.md"])
+    docs.rename(place / "moved")
+    run(place, "refresh")
+    assert "problem: " not in run(place, "sources")[0]  # it keeps what is gone
+    assert "docs → " in run(place, "sources", "move", "docs", "moved")[0]
+    assert "3 documents" in run(place, "sources")[0]
+    assert "Would remove 3 documents" in run(place, "sources", "remove", "moved", "--dry-run")[1]
+    run(place, "sources", "remove", "moved")
+    assert "no sources" in run(place, "sources", code=1)[1]
+
+
+# ------------------------------------------------------------------------------------ items fail alone
+
+
+def test_whatever_a_parser_throws_costs_that_file_alone(
+    library: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: that file is in `failed`, the rest goes on."""
+    import quire.ingest.prepare as preparing
+
+    real = preparing.prepare
+
+    def throws(document: object, *args: object, **facts: object) -> object:
+        if "two" in document.path:  # type: ignore[attr-defined]
+            raise KeyError("a parser's own")
+        if "three" in document.path:  # type: ignore[attr-defined]
+            raise RecursionError
+        return real(document, *args, **facts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(preparing, "prepare", throws)
+    report = library.add(docs)
+    assert (report.added, sorted(failed.source for failed in report.failed)) == (2, ["three.md", "two.md"])
+    assert "KeyError" in {failed.source: failed.reason for failed in report.failed}["two.md"]
+
+
+def test_a_document_that_a_database_refuses_costs_itself_alone(
+    library: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: each item fails alone, in writing too."""
+    kind, write_all = type(library.store), type(library.store).write
+
+    def refuses(self: object, batch: list[object], *rest: object) -> list[bool]:
+        if any("two" in one.path for one in batch):  # type: ignore[attr-defined]
+            raise OverflowError("integer out of range")
+        return write_all(self, batch, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kind, "write", refuses)
+    report = library.add(docs)
+    assert (report.added, [failed.source for failed in report.failed]) == (3, ["two.md"])
+
+
+def test_a_document_is_prepared_within_limits(tmp_path: Path) -> None:
+    """Issue: a hostile file costs itself only: time and memory have limits in the worker."""
+    from quire.config import override
+
+    write(tmp_path / "d", {"long.md": "# Long\n\n" + "words and words. " * 200_000, "short.md": "# S\n"})
+    slow = override(WORDS, {"ingest": {"max_seconds": 0.1}})
+    with Library.open(":memory:", create=True, config=slow) as library:
+        report = library.add(tmp_path / "d")
+        assert "took longer than 0.1 s" in {f.source: f.reason for f in report.failed}["long.md"]
+    small = override(WORDS, {"ingest": {"max_memory": 30_000_000}})
+    with Library.open(":memory:", create=True, config=small) as library:
+        report = library.add(tmp_path / "d")
+        assert [f.source for f in report.failed] == ["long.md"]
+        assert held(library) == ["d:short.md"]
+
+
+def test_a_private_key_is_left_out_whatever_its_name(library: Library, docs: Path) -> None:
+    """Issue: files that usually hold secrets are left out by default, and counted."""
+    write(
+        docs, {"key.txt": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n", "credentials.md": "# Credentials\n"}
+    )
+    write(docs, {"credentials.txt": "root:x", "server.pem": "x", ".env": "A=1", "id_ed25519": "x"})
+    report = library.add(docs)
+    assert [skipped.source for skipped in report.skipped] == ["key.txt"]
+    assert report.kinds == {"may hold secrets": 4}
+    assert "docs:credentials.md" in held(library)  # a page about them
+    library.add(docs / "credentials.txt")  # named by itself
+    assert "docs:credentials.txt" in held(library)
+
+
+def test_names_that_look_alike_are_two_documents(library: Library, tmp_path: Path) -> None:
+    r"""BAD_INPUTS: a name with byte 0xFF and one with the four characters `\xff`."""
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (folder / os.fsdecode(b"\xff.md")).write_text("# byte\n")
+    (folder / r"\xff.md").write_text("# four\n")
+    (folder / "line\nfeed.md").write_text("# feed\n")
+    library.add(folder)
+    assert len(held(library)) == 3
+    assert not library.check()
+    assert {library.read(address).text for address in held(library)} == {"# byte\n", "# four\n", "# feed\n"}
+    assert not any(row.file is None or not Path(row.file).exists() for row in library.documents())
+
+
+# -------------------------------------------------------------------------------- libraries of before
+
+
+def test_libraries_of_before_get_the_sources_they_came_from(library: Library, tmp_path: Path) -> None:
+    """Issue: existing libraries migrate: what was one file becomes a file source."""
+    write(tmp_path / "home", {"todo.md": "# Todo\n", "diary.md": "# Diary\n", "idea.md": "# Idea\n"})
+    write(tmp_path / "flat", {"a.md": "# A\n", "b.md": "# B\n"})
+    write(tmp_path / "deep", {"x/a.md": "# A\n", "c.md": "# C\n"})
+    library.add(tmp_path / "home" / "todo.md")
+    library.add(tmp_path / "home" / "idea.md")
+    library.add(tmp_path / "flat")
+    library.add(tmp_path / "deep")
+    library.add(content="# T\n", path="t.md")
+    before = held(library)
+    forget_sources(library)
+    write(tmp_path / "deep", {"new.md": "# New\n"})
+    library.refresh()
+    assert held(library) == sorted([*before, "deep:new.md"])
+    assert sorted((s.type, s.collection, s.documents) for s in library.sources()) == [
+        ("file", "home", 1),
+        ("file", "home", 1),
+        ("folder", "deep", 3),
+        ("folder", "flat", 2),
+        ("text", "content", 1),
+    ]
+
+
+def forget_sources(library: Library) -> None:
+    """Make a library as it was before sources were remembered."""
+    store = library.store
+    if hasattr(store, "path"):
+        store.db.execute("DELETE FROM members")  # type: ignore[attr-defined]
+        store.db.execute("DELETE FROM sources")  # type: ignore[attr-defined]
+        store.db.execute("INSERT INTO facts VALUES ('adopt', 'yes')")  # type: ignore[attr-defined]
+        return
+
+    def action(db: object) -> None:
+        for statement in (
+            "DELETE FROM quire.members",
+            "DELETE FROM quire.sources",
+            "INSERT INTO quire.facts VALUES ('adopt', 'yes')",
+        ):
+            db.execute(statement)  # type: ignore[attr-defined]
+
+    store.db.write(action)  # type: ignore[attr-defined]
+
+
+def test_sources_are_copied_with_their_documents(fresh_url: Callable[[], str], docs: Path) -> None:
+    """A copy follows what the library follows."""
+    target = fresh_url()
+    with Library.open(fresh_url(), create=True, config=WORDS) as library:
+        library.add(docs, exclude=["four.md"])
+        library.add(docs / "four.md")
+        library.copy(target)
+        wanted = library.sources()
+    with Library.open(target, config=WORDS) as copy:
+        assert copy.sources() == wanted
+        assert copy.refresh().unchanged == 4
+        (docs / "one.md").unlink()
+        assert copy.refresh().removed == 1
+
+
+def test_a_source_has_the_same_number_everywhere() -> None:
+    """Invariant 6: the same input gives the same ids, in any process, on either database."""
+    source = SourceRow("folder", "/docs", "/docs", "docs", "document")
+    assert source.seq == 4532316664253113017
