@@ -1,4 +1,4 @@
-"""Every error Quire raises on purpose. The message says what, where, and what to do next.
+"""Every error Quire raises on purpose. The message says what, where, and what to do next; no secrets.
 
 QuireError
 ├── SettingError       a setting or argument has no such name, or a value outside its range
@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from quire import redact
+
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
 
 
 class QuireError(Exception):
-    """The root of the tree: catch it to catch all of them."""
+    """The root of the tree: catch it to catch all of them. Its message shows no secret of a URL."""
+
+    def __init__(self, *parts: str) -> None:
+        # One by one: in a whole message, an @ of the second part could end a password of the first.
+        super().__init__(": ".join(map(redact.text, parts)))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let errors pass from process to process, whatever they are made of."""
@@ -46,8 +52,8 @@ class SettingError(QuireError):
     """A setting is unknown or out of range."""
 
     def __init__(self, name: str, problem: str) -> None:
-        self.name = name
-        super().__init__(f"{name}: {problem}")
+        self.name = redact.text(name)
+        super().__init__(name, problem)
 
 
 class MissingExtra(QuireError):
@@ -62,8 +68,8 @@ class SourceError(QuireError):
     """One source cannot be taken in."""
 
     def __init__(self, source: str, reason: str) -> None:
-        self.source, self.reason = source, reason
-        super().__init__(f"{source}: {reason}")
+        self.source, self.reason = redact.text(source), redact.text(reason)
+        super().__init__(source, reason)
 
 
 class NotText(SourceError):
@@ -103,15 +109,15 @@ class EmbeddingError(QuireError):
         self.model = model
         self.refused = tuple(refused)  # places of the texts that it does not take
         self.vectors = vectors  # of the others, if that is all that is wrong
-        super().__init__(f"{model}: {problem}")
+        super().__init__(model, problem)
 
 
 class LibraryError(QuireError):
     """A library cannot be opened, read or written."""
 
     def __init__(self, library: str, problem: str) -> None:
-        self.library = library
-        super().__init__(f"{library}: {problem}")
+        self.library = redact.url(library)
+        super().__init__(self.library, problem)
 
 
 class NoResults(QuireError):

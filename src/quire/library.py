@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -277,8 +276,7 @@ class Library:
         Raises LibraryError if what arrived is not what was sent.
         """
         with Library.open(to, create=True, config=self.config) as target, self.store.reading():
-            name = re.sub(r"(?<=:)[^:@/]*(?=@)", "…", target.url)  # without its password
-            return copying.copy(self.store, target.store, name, progress)
+            return copying.copy(self.store, target.store, target.url, progress)
 
     def grant(self, role: str, collections: Iterable[str]) -> None:
         """Let a role of a PostgreSQL server see and write these collections and no others."""

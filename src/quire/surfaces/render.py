@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from quire import context
+from quire import context, redact
 from quire.chunkers.base import Chunk
 from quire.context import Context, one_line, shown
 from quire.context import safe as safe
@@ -251,7 +251,7 @@ def changes_json(changes: Changes) -> dict[str, Any]:
 
 def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[str, str]) -> dict[str, Any]:
     """What `quire status --json` prints."""
-    return {"library": url, **asdict(counts), "not_embedded": not_embedded, "problems": wrong}
+    return {"library": redact.url(url), **asdict(counts), "not_embedded": not_embedded, "problems": wrong}
 
 
 def status_lines(shown: dict[str, Any]) -> Iterable[str]:
