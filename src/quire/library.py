@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from quire import copying, embedding, indexer, memory, reading, searcher, visitor
+from quire import copying, embedding, indexer, memory, places, reading, searcher, visitor
 from quire import embed as models
 from quire.config import DEFAULT, Config, SearchSettings
 from quire.context import Context, Match, Source, pack
@@ -680,5 +680,7 @@ def default_url(*, create: bool = False) -> str:
             return str(folder / ".quire" / "library.db")
     if create:
         return str(here / ".quire" / "library.db")
-    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return str(Path(data) / "quire" / "library.db")
+    data = places.data()
+    if data is None:
+        raise SettingError("HOME", "is not set, so you have no library of your own. Name one with -L")
+    return str(data / "library.db")

@@ -190,7 +190,7 @@ def _allowed(entry: str) -> tuple[str, int | None]:
 
 
 def _how(host: str) -> str:
-    return f'If you trust it, add "{host}" to allow_hosts under [web] in quire.toml'
+    return f'If you trust it, add "{host}" to allow_hosts under [web] in ~/.config/quire/quire.toml'
 
 
 async def resolve_name(host: str, port: int) -> Sequence[str]:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from quire.config import LIBRARY, MCP_KEY
 from quire.errors import QuireError, SourceError
 from quire.version import VERSION
 
@@ -30,9 +32,10 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
 _library = click.option(
     "-L",
     "--library",
-    envvar="QUIRE_LIBRARY",
+    envvar=LIBRARY,
     metavar="FILE|URL",
-    help="A file or postgresql://…; by default the nearest .quire/library.db upward, else your own.",
+    help="A file or postgresql://…; by default the `library` setting, else the nearest .quire/library.db "
+    "upward, else your own.",
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each document.")
 
@@ -100,7 +103,7 @@ def chunk(
     from quire import chunkers, config
     from quire.surfaces import render
 
-    settings = config.load()
+    settings = _settings()
     name = strategy or settings.chunk.strategy
     given = {"max_tokens": max_tokens, "overlap": overlap}
     changes = {key: value for key, value in given.items() if value is not None}
@@ -335,10 +338,10 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
       quire toc README.md
       quire toc docs:guide.md --json
     """
-    from quire import config, tokens
+    from quire import tokens
     from quire.surfaces import render
 
-    settings = config.load()
+    settings = _settings()
     counter = tokens.counter(settings.tokens)
 
     def one(tree: Tree) -> None:
@@ -814,9 +817,7 @@ def _show_found(found: Found, as_json: bool) -> None:
 @click.option(
     "--port", default=8900, show_default=True, type=click.IntRange(0, 65535), help="With --http; 0 is any."
 )
-@click.option(
-    "--key", envvar="QUIRE_MCP_KEY", default="", help="What clients must bring; better set QUIRE_MCP_KEY."
-)
+@click.option("--key", envvar=MCP_KEY, default="", help="What clients must bring; better set QUIRE_MCP_KEY.")
 def mcp(
     library: str | None, read_only: bool, roots: tuple[Path, ...], http: bool, host: str, port: int, key: str
 ) -> None:
@@ -834,22 +835,55 @@ def mcp(
     """
     from importlib.util import find_spec
 
-    from quire import config
     from quire.errors import MissingExtra
 
     if find_spec("mcp") is None:
         raise MissingExtra("The MCP server", "mcp")
+    from quire.library import default_url
     from quire.surfaces import mcp as server
 
-    if library is None:
-        from quire.library import default_url
-
-        library = default_url()
-    service = server.Service(library, config.load(), read_only=read_only, roots=roots)
+    settings = _settings()
+    url = library or settings.library or default_url()
+    service = server.Service(url, settings, read_only=read_only, roots=roots)
     if http:
         server.serve_http(service, host, port, key)
     else:
         server.serve(service)
+
+
+@quire.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
+@click.option("--revoke", is_flag=True, help="Withdraw the trust in a file.")
+@click.option(
+    "--list", "listed", is_flag=True, help="Show what is trusted, and whether it has changed since."
+)
+@click.option("--json", "as_json", is_flag=True, help="With --list: print JSON, one line for each file.")
+def trust(file: Path | None, yes: bool, revoke: bool, listed: bool, as_json: bool) -> None:
+    """Accept all settings of a project's quire.toml, by default the nearest one upward.
+
+    Without trust a project file may change how documents are cut and results are shown, lower limits,
+    and name a library inside its folder. Quire ignores the rest: servers, keys, hosts, a proxy, higher
+    limits, a library elsewhere. Quire shows the file before it asks. When the file changes, it is no
+    longer trusted.
+
+    \b
+    Examples:
+      quire trust
+      quire trust ~/work/quire.toml --yes
+      quire trust --revoke
+      quire trust --list --json
+    """
+    from quire.surfaces import trusting
+
+    if listed + revoke + yes > 1 or (listed and file) or (as_json and not listed):
+        raise click.UsageError("Use --yes, --revoke and --list one at a time; --list takes no FILE.")
+    if listed:
+        trusting.show_list(as_json)
+    elif revoke:
+        trusting.revoke(file)
+    else:
+        trusting.accept(file, yes)
 
 
 def _add_one(
@@ -866,10 +900,23 @@ def _add_one(
 
 
 def _opened(library: str | None, *, create: bool = False) -> Library:
-    from quire import config
     from quire.library import Library, default_url
 
-    return Library.open(library or default_url(create=create), create=create, config=config.load())
+    settings = _settings()
+    url = library or settings.library or default_url(create=create)
+    return Library.open(url, create=create, config=settings)
+
+
+@cache
+def _settings() -> Config:
+    """The settings in force. What the user should know about them is said once, on stderr."""
+    from quire import config
+    from quire.surfaces import render
+
+    loaded = config.load()
+    for note in loaded.notes:
+        _note(render.one_line(note))
+    return loaded.config
 
 
 def _bar() -> Any:

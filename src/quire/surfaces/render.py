@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from quire import context, redact
 from quire.chunkers.base import Chunk
-from quire.context import Context, one_line, shown
+from quire.context import Context
+from quire.context import one_line as one_line
 from quire.context import safe as safe
+from quire.context import shown as shown
 from quire.errors import (
     BrokenInvariant,
     EmbeddingError,
