@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -907,16 +906,19 @@ def _opened(library: str | None, *, create: bool = False) -> Library:
     return Library.open(url, create=create, config=settings)
 
 
-@cache
 def _settings() -> Config:
-    """The settings in force. What the user should know about them is said once, on stderr."""
+    """The settings in force, loaded once for a command. What the user should know goes to stderr."""
     from quire import config
     from quire.surfaces import render
 
-    loaded = config.load()
-    for note in loaded.notes:
-        _note(render.one_line(note))
-    return loaded.config
+    command = click.get_current_context()
+    if command.obj is None:
+        loaded = config.load()
+        for note in loaded.notes:
+            _note(render.one_line(note))
+        command.obj = loaded.config
+    settings: Config = command.obj
+    return settings
 
 
 def _bar() -> Any:
