@@ -876,7 +876,8 @@ def trust(file: Path | None, yes: bool, revoke: bool, listed: bool, as_json: boo
     from quire.surfaces import trusting
 
     if listed + revoke + yes > 1 or (listed and file) or (as_json and not listed):
-        raise click.UsageError("Use --yes, --revoke and --list one at a time; --list takes no FILE.")
+        problem = "Use --yes, --revoke and --list one at a time. --json goes with --list, FILE does not."
+        raise click.UsageError(problem)
     if listed:
         trusting.show_list(as_json)
     elif revoke:
