@@ -8,20 +8,31 @@ import sys
 from pathlib import Path
 
 
-def run(place: Path, *args: str, stdin: bytes = b"", code: int = 0, **env: str) -> tuple[str, str]:
-    """What a command prints on stdout and stderr, in a folder that is also its user's home."""
-    variables = {k: v for k, v in os.environ.items() if k != "QUIRE_LIBRARY"} | {
+def user_settings(place: Path, toml: str) -> None:
+    """Write the settings of the user whose home is a folder: these are always trusted."""
+    path = place / ".config" / "quire" / "quire.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(toml)
+
+
+def environment(place: Path) -> dict[str, str]:
+    """The variables of a user whose home is a folder, and who has set nothing else."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("QUIRE_", "XDG_"))} | {
         "COLUMNS": "100",
         "HOME": str(place),
         "QUIRE_EMBED_MODEL": "none",  # the tests that use this are about words and files
     }
+
+
+def run(place: Path, *args: str, stdin: bytes = b"", code: int = 0, **env: str) -> tuple[str, str]:
+    """What a command prints on stdout and stderr, in a folder that is also its user's home."""
     done = subprocess.run(
         [Path(sys.executable).parent / "quire", *args],
         input=stdin,
         capture_output=True,
         cwd=place,
         check=False,
-        env=variables | env,
+        env=environment(place) | env,
     )
     out, err = done.stdout.decode(), done.stderr.decode()
     assert done.returncode == code, (done.returncode, out, err)

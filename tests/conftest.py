@@ -21,6 +21,13 @@ settings.register_profile("thorough", deadline=None, max_examples=6000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests, and what they start, see neither the settings nor the library of whoever runs them."""
+    place = tmp_path_factory.mktemp("user")
+    os.environ |= {"XDG_CONFIG_HOME": str(place / "config"), "XDG_DATA_HOME": str(place / "data")}
+
+
 @pytest.fixture(params=postgres.DATABASES)
 def fresh_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
     """Makes URLs of libraries that are not there yet, on each database in turn."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from inspect import getsource
 from pathlib import Path
 from typing import Any
 
+from quire import policy
 from quire.config import DEFAULT
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
@@ -15,14 +16,14 @@ PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 
 def rows(settings: Any, where: str = "") -> list[str]:
     found = []
-    for field in fields(settings):
-        value = getattr(settings, field.name)
+    for name in policy.names(settings):
+        value = getattr(settings, name)
         if is_dataclass(value):
-            found += rows(value, f"{where}{field.name}.")
+            found += rows(value, f"{where}{name}.")
         else:
-            told = re.search(rf"^    {field.name}: .*?  # (.*)$", getsource(type(settings)), re.MULTILINE)
+            told = re.search(rf"^    {name}: .*?  # (.*)$", getsource(type(settings)), re.MULTILINE)
             shown = f'"{value}"' if isinstance(value, str) else str(value)
-            found.append(f"| `{where}{field.name}` | `{shown}` | {told[1] if told else ''} |")
+            found.append(f"| `{where}{name}` | `{shown}` | {told[1] if told else ''} |")
     return found
 
 

@@ -253,7 +253,7 @@ def test_help_shows_examples_and_the_version_is_one() -> None:
     out, _ = run("--help")
     commands = re.findall(r"^  (\w+) ", out.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE)
     wanted = "add chunk context copy embed export forget import learn list mcp promote read recall refresh"
-    assert commands == f"{wanted} remember remove search sources status toc".split()
+    assert commands == f"{wanted} remember remove search sources status toc trust".split()
     for command in commands:
         out, _ = run(command, "--help")
         assert "Examples:" in out

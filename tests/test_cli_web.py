@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import run
+from tests.commands import environment, run, user_settings
 from tests.web_server import Handler, Site, site
 
 GUIDE = b"# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n"
@@ -30,8 +30,8 @@ def web() -> Iterator[Site]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder whose settings allow loopback; a second try would only wait."""
-    (tmp_path / "quire.toml").write_text('[web]\nallow_hosts = ["127.0.0.1"]\nretries = 0\n')
+    """The home of a user whose settings allow loopback; a second try would only wait."""
+    user_settings(tmp_path, '[web]\nallow_hosts = ["127.0.0.1"]\nretries = 0\n')
     return tmp_path
 
 
@@ -142,7 +142,7 @@ def test_loopback_is_refused_until_it_is_allowed(web: Site, tmp_path: Path) -> N
     _, err = run(tmp_path, "add", url, code=4)
     assert f'wants port {web.port}, not 80 or 443. If you trust it, add "{web.host}" to allow_hosts' in err
     assert web.asked == []
-    (tmp_path / "quire.toml").write_text(f'[web]\nallow_hosts = ["{web.host}"]\n')
+    user_settings(tmp_path, f'[web]\nallow_hosts = ["{web.host}"]\n')
     run(tmp_path, "add", url)
 
 
@@ -195,7 +195,7 @@ def test_stopping_a_crawl_leaves_what_was_there(web: Site, place: Path) -> None:
 
     web.route("/a.md", wait)
     command = [str(Path(sys.executable).parent / "quire"), "add", url]
-    env = {**os.environ, "QUIRE_EMBED_MODEL": "none"}
+    env = environment(place)
     with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, env=env) as process:
         assert asked.wait(30)
         process.send_signal(signal.SIGINT)
@@ -214,7 +214,7 @@ def test_people_see_a_bar_of_pages(web: Site, place: Path) -> None:
     web.page("/page3.md", status=404)
     leader, follower = pty.openpty()
     command = [str(Path(sys.executable).parent / "quire"), "add", url]
-    env = {**os.environ, "QUIRE_EMBED_MODEL": "none", "COLUMNS": "120"}
+    env = environment(place) | {"COLUMNS": "120"}
     with subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=follower, env=env) as process:
         process.wait(30)
     os.close(follower)

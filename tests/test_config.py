@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from quire import config
-from quire.config import STRATEGIES, ChunkSettings, Config, load
+from quire.config import STRATEGIES, ChunkSettings, Config, Loaded, Project, load
 from quire.errors import SettingError, nearest
+from tests.commands import user_settings
+
+
+def home(place: Path) -> dict[str, str]:
+    """The variables of a user whose home is a folder."""
+    return {"HOME": str(place)}
 
 
 def test_defaults_are_those_of_the_founding_documents() -> None:
@@ -33,10 +39,118 @@ def test_the_nearest_file_upward_and_then_the_environment_decide(tmp_path: Path)
     )
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
-    found = load(below, {"QUIRE_CHUNK_WINDOWS_MAX_TOKENS": "50", "QUIRE_LIBRARY": "x", "PATH": "y"})
+    given = {"QUIRE_CHUNK_WINDOWS_MAX_TOKENS": "50", "QUIRE_LIBRARY": "x", "QUIRE_MCP_KEY": "k", "PATH": "y"}
+    loaded = load(below, home(tmp_path) | given)
+    assert loaded.notes == ()
+    found = loaded.config
     assert found.chunk.strategy == "windows"
     assert (found.chunk.windows.max_tokens, found.chunk.windows.overlap) == (50, 0.0)
-    assert load(tmp_path.parent, {}) == Config()
+    assert found.library == ""
+    assert load(tmp_path.parent, home(tmp_path)) == Loaded(Config())
+
+
+def test_the_users_own_file_comes_before_the_projects(tmp_path: Path) -> None:
+    """Defaults < the user's file < the project's file < variables; the user's file is always trusted."""
+    user, project = tmp_path / "home", tmp_path / "project"
+    project.mkdir()
+    user_settings(user, '[chunk]\nstrategy = "nodes"\n[web]\nproxy = "http://p"\n[search]\nlimit = 7\n')
+    (project / "quire.toml").write_text('[chunk]\nstrategy = "windows"\n[context]\nmax_tokens = 9\n')
+    loaded = load(project, home(user) | {"QUIRE_CONTEXT_MAX_TOKENS": "8"})
+    found = loaded.config
+    assert (found.chunk.strategy, found.web.proxy, found.search.limit) == ("windows", "http://p", 7)
+    assert found.context.max_tokens == 8
+    assert found.project == Project(str(project.resolve()), False)
+    assert loaded.notes == ()
+
+
+def test_xdg_config_home_names_the_users_folder(tmp_path: Path) -> None:
+    """$XDG_CONFIG_HOME/quire/quire.toml; a relative one is passed over, as the standard says."""
+    (tmp_path / "x" / "quire").mkdir(parents=True)
+    (tmp_path / "x" / "quire" / "quire.toml").write_text("[search]\nlimit = 7\n")
+    at = home(tmp_path)
+    assert load(tmp_path, at | {"XDG_CONFIG_HOME": str(tmp_path / "x")}).config.search.limit == 7
+    assert load(tmp_path, at | {"XDG_CONFIG_HOME": "x"}).config.search.limit == 10
+
+
+def test_a_user_without_a_home_has_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that is not absolute would be a folder of whoever made the working folder."""
+    user_settings(tmp_path, '[web]\nproxy = "http://evil"\n')
+    monkeypatch.chdir(tmp_path)
+    assert load(tmp_path, {"HOME": "."}) == Loaded(Config())
+
+
+def test_a_file_that_is_nearest_and_the_users_own_is_read_once(tmp_path: Path) -> None:
+    """In its own folder, the user's file is the user's and no project's."""
+    user_settings(tmp_path, '[web]\nproxy = "http://p"\n')
+    loaded = load(tmp_path / ".config" / "quire" / "below", home(tmp_path))
+    assert (loaded.config.web.proxy, loaded.config.project, loaded.notes) == ("http://p", None, ())
+
+
+def test_a_library_is_relative_to_the_file_that_names_it(tmp_path: Path) -> None:
+    """`library` is a path from the folder of the file, or a URL as it is."""
+    project, user = tmp_path.resolve() / "project", tmp_path.resolve() / "user"
+    (project / "below").mkdir(parents=True)
+    for name, expected in {
+        "docs.db": str(project / "docs.db"),
+        "./x/../docs.db": str(project / "docs.db"),
+    }.items():
+        (project / "quire.toml").write_text(f'library = "{name}"\n')
+        assert load(project / "below", home(user)).config.library == expected
+    for name, expected in {
+        "docs.db": str(user / ".config" / "quire" / "docs.db"),
+        "/x/docs.db": "/x/docs.db",
+        "postgresql://db/quire": "postgresql://db/quire",
+    }.items():
+        user_settings(user, f'library = "{name}"\n')
+        assert load(user, home(user)).config.library == expected
+
+
+def test_unknown_variables_get_one_warning(tmp_path: Path) -> None:
+    """BAD_INPUTS: an unknown QUIRE_… gets one warning that names the nearest."""
+    given = {"QUIRE_EMBED_MODLE": "none", "QUIRE_XYZZY": "1", "QUIRE_LIBRARI": "x"}
+    assert load(tmp_path, home(tmp_path) | given).notes == (
+        "QUIRE_EMBED_MODLE is not a setting. Did you mean QUIRE_EMBED_MODEL? "
+        "QUIRE_LIBRARI is not a setting. Did you mean QUIRE_LIBRARY? "
+        "QUIRE_XYZZY is not a setting.",
+    )
+    many = {f"QUIRE_X{number}": "" for number in range(100)}
+    (note,) = load(tmp_path, home(tmp_path) | many).notes
+    assert len(note) < 500
+    assert "95 more" in note
+
+
+def test_every_variable_that_a_command_reads_is_known() -> None:
+    """What is no setting and yet read is named in one place."""
+    from quire.surfaces.cli import quire as commands
+
+    read = {option.envvar for command in commands.commands.values() for option in command.params} - {None}
+    assert read == {config.LIBRARY, config.MCP_KEY}
+
+
+def test_the_project_is_no_setting(tmp_path: Path) -> None:
+    """No file and no variable can say where the project is, or that it is trusted."""
+    (tmp_path / "quire.toml").write_text("[project]\ntrusted = true\n")
+    with pytest.raises(SettingError, match=r"project: there is no such setting"):
+        load(tmp_path, home(tmp_path))
+    (tmp_path / "quire.toml").unlink()
+    (note,) = load(tmp_path, home(tmp_path) | {"QUIRE_PROJECT_TRUSTED": "1"}).notes
+    assert note.startswith("QUIRE_PROJECT_TRUSTED is not a setting.")
+    with pytest.raises(SettingError, match="there is no such setting"):
+        config.override(Config(), {"project": None})
+
+
+def test_new_settings_have_defaults_and_ranges(tmp_path: Path) -> None:
+    """`files`, `ingest` and `collection` are settings as all others are."""
+    given = {
+        "QUIRE_FILES_EXCLUDE": "*.txt, old/",
+        "QUIRE_COLLECTION": "docs",
+        "QUIRE_INGEST_MAX_SECONDS": "2",
+    }
+    found = load(tmp_path, home(tmp_path) | given).config
+    assert (found.files.include, found.files.exclude) == ((), ("*.txt", "old/"))
+    assert (found.collection, found.ingest.max_seconds) == ("docs", 2.0)
+    with pytest.raises(SettingError, match="max_memory: 1 is outside"):
+        load(tmp_path, home(tmp_path) | {"QUIRE_INGEST_MAX_MEMORY": "1"})
 
 
 @pytest.mark.parametrize(
@@ -51,13 +165,20 @@ def test_the_nearest_file_upward_and_then_the_environment_decide(tmp_path: Path)
         ("[tree]\nslug_style = 'gitlab'\n", r"slug_style: there is no 'gitlab'"),
         ("chunk = 3\n", r"chunk: is a table, not 3"),
         ("[chunk\n", r"quire.toml: is not TOML"),
+        ("a = " + "[" * 5000, r"quire.toml: is not TOML"),
+        ("a = " + "9" * 5000, r"quire.toml: is not TOML"),
+        ("[web]\nretries = 0x" + "f" * 5000, r"web.retries: is too large a number"),
+        ("[web]\ndeadline = nan", r"deadline: nan is outside"),
+        ("[embed]\nurl = ['http://x']", r"embed.url: wants a word"),
+        ("a." * 30_000 + "a = 1", r"quire.toml: has over 65,536 bytes, or a line of it has over 500 dots"),
+        ("#" * 65_537, r"quire.toml: has over 65,536 bytes"),
     ],
 )
 def test_a_wrong_setting_says_what_and_where(tmp_path: Path, toml: str, message: str) -> None:
     """BAD_INPUTS: unknown key → the nearest name; out of range → the range."""
     (tmp_path / "quire.toml").write_text(toml)
     with pytest.raises(SettingError, match=message):
-        load(tmp_path, {})
+        load(tmp_path, home(tmp_path))
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -192,7 +192,7 @@ def test_the_command_that_is_offered_works(docs: Path) -> None:
     run(place, "add", "docs")
     (place / "a b").mkdir()
     docs.rename(place / "a b" / "docs")
-    _, err = run(place, "add", "a b/docs", code=2)
+    _, err = run(place, "add", "a b/docs", code=4)
     command = err.partition("type: ")[2].partition(". To keep")[0]
     assert command.startswith("quire sources move ")
     subprocess.run(f"PATH={Path(sys.executable).parent}:$PATH; {command}", shell=True, cwd=place, check=True)

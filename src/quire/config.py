@@ -1,22 +1,28 @@
-"""Every default, once: a frozen dataclass per stage. Values are checked where they enter.
+"""All defaults, in one place: a frozen dataclass for each stage. Values are checked where they enter.
 
-Stages receive their settings and never look for them. A surface that wants the user's own asks
-`load()`, which reads the nearest quire.toml upward from a folder, then QUIRE_* variables.
+Stages receive their settings and never look for them. A surface calls `load()`: defaults, then the user's
+own file, then the project's (the nearest quire.toml upward), then QUIRE_* variables. A project file that
+is not trusted may only narrow: what it may not set is marked here, beside the default.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from os.path import exists, isfile  # unlike those of Path, they are False where they may not look
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from quire import places, policy, trust
 from quire.errors import SettingError, nearest
+from quire.policy import at_most, guarded, secret, within_folder
 from quire.version import VERSION
 
 FILE = "quire.toml"
 PREFIX = "QUIRE_"
+LIBRARY, MCP_KEY = "QUIRE_LIBRARY", "QUIRE_MCP_KEY"  # options of commands, not settings
+MAX_BYTES, MAX_DOTS = 65_536, 500  # of a file, and of one line of it: a key of 30,000 parts takes 3.5 GB
 S = TypeVar("S")
 
 
@@ -34,8 +40,8 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
 class DocumentSettings:
     """How a source is read."""
 
-    max_bytes: int = 64_000_000  # a larger source is refused
-    max_front_matter: int = 65_536  # characters; front matter that does not close by then is text
+    max_bytes: int = at_most(64_000_000)  # a larger source is refused
+    max_front_matter: int = at_most(65_536)  # characters; front matter that does not close by then is text
 
     def __post_init__(self) -> None:
         _within("max_bytes", self.max_bytes, 1, 2**40)
@@ -47,6 +53,26 @@ class DocumentSettings:
             f"{size:,} bytes is over max_bytes = {self.max_bytes:,}. "
             "Raise [document] max_bytes in quire.toml, or split it."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """Which files of a folder are read. Patterns are those of .gitignore, from the folder of quire.toml."""
+
+    include: tuple[str, ...] = ()  # patterns as in .gitignore; only files that match one are read
+    exclude: tuple[str, ...] = ()  # patterns as in .gitignore; files that match one are left out
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """What preparing one document may cost."""
+
+    max_seconds: float = at_most(120.0)  # seconds that one document may take to prepare
+    max_memory: int = at_most(2_000_000_000)  # bytes that a worker may use while it prepares a document
+
+    def __post_init__(self) -> None:
+        _within("max_seconds", self.max_seconds, 0.001, 86_400)
+        _within("max_memory", self.max_memory, 1_000_000, 2**50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +176,17 @@ class ChunkSettings:
 class WebSettings:
     """How pages are fetched and sites are read."""
 
-    max_bytes: int = 64_000_000  # decompressed; a larger page is refused
-    deadline: float = 60.0  # seconds for one page, with redirects and retries but not the waits between them
-    redirects: int = 5
-    retries: int = 3  # after 1, 2 and 4 s, or what the server asks for
-    per_host: int = 4  # requests at once to one host
-    user_agent: str = f"quire/{VERSION}"
-    allow_hosts: tuple[str, ...] = ()  # may be private and on any port; "host:port" opens that port only
-    proxy: str = ""  # the proxies of the environment are not used
-    max_pages: int = 1000  # of one site
-    max_depth: int = 1  # steps from llms.txt: 1 is the pages that it names, 2 also what those link to
-    concurrency: int = 8  # pages under way at once
+    max_bytes: int = at_most(64_000_000)  # decompressed; a larger page is refused
+    deadline: float = at_most(60.0)  # seconds for one page, with redirects and retries, without waits
+    redirects: int = at_most(5)  # that are followed to one page
+    retries: int = at_most(3)  # after 1, 2 and 4 s, or what the server asks for
+    per_host: int = at_most(4)  # requests at once to one host
+    user_agent: str = guarded(f"quire/{VERSION}")  # the name that Quire tells web servers
+    allow_hosts: tuple[str, ...] = guarded(())  # may be private, on any port; "host:port" opens one port
+    proxy: str = guarded("")  # the proxies of the environment are not used
+    max_pages: int = at_most(1000)  # of one site
+    max_depth: int = at_most(1)  # steps from llms.txt: 1 is the pages it names, 2 also what those link to
+    concurrency: int = at_most(8)  # pages under way at once
 
     def __post_init__(self) -> None:
         _within("max_bytes", self.max_bytes, 1, 2**40)
@@ -173,6 +199,7 @@ class WebSettings:
         _within("concurrency", self.concurrency, 1, 1000)
 
 
+_LOCAL = ("", "minilm", "none")  # models that send no text anywhere
 MOST_TEXTS, MOST_TOKENS = 2048, 300_000  # of one request for vectors: what OpenAI takes
 
 
@@ -180,17 +207,17 @@ MOST_TEXTS, MOST_TOKENS = 2048, 300_000  # of one request for vectors: what Open
 class EmbedSettings:
     """The model that turns text into vectors, and how one that is asked over HTTP is asked."""
 
-    model: str = (
-        ""  # minilm, ollama/NAME, openai/NAME, a folder, or none; "" is the library's own, else minilm
-    )
-    url: str = ""  # of the server, where it is not the usual one
-    key: str = field(default="", repr=False)
-    query_prefix: str = ""  # some models want words before a question
-    document_prefix: str = ""  # and before a text
-    max_tokens: int = 512  # that a model behind HTTP reads at once; longer texts go in windows
-    batch: int = 32  # texts in a request
-    parallel: int = 4  # requests at once
-    timeout: float = 60.0  # seconds for a request
+    model: str = guarded(
+        "", free=_LOCAL
+    )  # minilm, none, ollama/NAME, openai/NAME, a folder; "": the library's
+    url: str = guarded("")  # of the server, where it is not the usual one
+    key: str = secret("")  # for the server; better in QUIRE_EMBED_KEY than in a file
+    query_prefix: str = guarded("")  # some models want words before a question
+    document_prefix: str = guarded("")  # and before a text
+    max_tokens: int = at_most(512)  # that a model behind HTTP reads at once; longer texts go in windows
+    batch: int = at_most(32)  # texts in a request
+    parallel: int = at_most(4)  # requests at once
+    timeout: float = at_most(60.0)  # seconds for a request
 
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 64, MOST_TOKENS)
@@ -210,7 +237,7 @@ class SearchSettings:
 
     mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
     limit: int = 10  # results
-    candidates: int = 100  # chunks that are weighed
+    candidates: int = at_most(100)  # chunks that are weighed
     meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
     min_cosine: float = 0.2  # a chunk that is less near has another meaning
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
@@ -247,26 +274,10 @@ class ContextSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class FilesSettings:
-    """Which files of a project are read."""
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class IngestSettings:
-    """What preparing one document may cost."""
-
-    max_seconds: float = 120.0  # s
-    max_memory: int = 2_000_000_000  # b
-
-
-@dataclass(frozen=True, slots=True)
 class Project:
-    """A quire.toml."""
+    """The folder whose quire.toml is in force, and whether its user trusts that file."""
 
-    folder: str
+    folder: str  # absolute, links followed
     trusted: bool
 
 
@@ -274,7 +285,11 @@ class Project:
 class Config:
     """All settings of one library or one command."""
 
+    library: str = within_folder("")  # the library to use unless -L or QUIRE_LIBRARY names one
+    collection: str = ""  # the collection for sources inside the project's folder, unless -c names one
     document: DocumentSettings = field(default_factory=DocumentSettings)
+    files: FileSettings = field(default_factory=FileSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
     tree: TreeSettings = field(default_factory=TreeSettings)
     tokens: TokenSettings = field(default_factory=TokenSettings)
     chunk: ChunkSettings = field(default_factory=ChunkSettings)
@@ -282,11 +297,7 @@ class Config:
     search: SearchSettings = field(default_factory=SearchSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     web: WebSettings = field(default_factory=WebSettings)
-    files: FilesSettings = field(default_factory=FilesSettings)
-    ingest: IngestSettings = field(default_factory=IngestSettings)
-    library: str = ""
-    collection: str = ""
-    project: Project | None = None
+    project: Project | None = field(default=None, metadata=policy.INTERNAL)
 
 
 DEFAULT = Config()
@@ -294,7 +305,7 @@ DEFAULT = Config()
 
 def override(settings: S, changes: Mapping[str, Any], where: str = "") -> S:
     """Settings with some values changed; a nested mapping changes a nested dataclass."""
-    known = {f.name: getattr(settings, f.name) for f in fields(settings)}  # type: ignore[arg-type]
+    known = {name: getattr(settings, name) for name in policy.names(settings)}
     new: dict[str, Any] = {}
     for key, value in changes.items():
         name = f"{where}{key}"
@@ -313,8 +324,10 @@ def _fit(name: str, default: Any, value: Any) -> Any:
     wanted = type(default)
     if wanted is tuple:
         return _words(name, value)
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise SettingError(name, "is too large a number")
     try:
-        if isinstance(value, bool) or (wanted is int and isinstance(value, float)):
+        if isinstance(value, bool | list | dict) or (wanted is int and isinstance(value, float)):
             raise ValueError
         return wanted(value)
     except (TypeError, ValueError):
@@ -332,47 +345,140 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
 _A = {int: "a whole number", float: "a number", str: "a word"}
 
 
-def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Config:
-    """The user's settings: defaults, then the nearest quire.toml upward, then QUIRE_* variables."""
-    config = DEFAULT
-    if path := _find(folder or Path.cwd()):
-        config = _read(path, config)
-    for name, value in sorted((os.environ if environ is None else environ).items()):
-        keys = _variable(name, config)
-        if keys:
-            change: Any = value
-            for key in reversed(keys):
-                change = {key: change}
-            config = override(config, change)
-    return config
+# --------------------------------------------------------------------------------------- loading
 
 
-def _find(folder: Path) -> Path | None:
-    for place in (folder, *folder.absolute().parents):
-        if (place / FILE).is_file():
-            return place / FILE
-    return None
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings in force, and what the user should know about them, one line each."""
+
+    config: Config
+    notes: tuple[str, ...] = ()
 
 
-def _read(path: Path, config: Config) -> Config:
+def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
+    """The settings in force in a folder: defaults, the user's file, the project's file, QUIRE_* variables."""
+    variables = os.environ if environ is None else environ
+    config, notes = user_settings(variables), list[str]()
+    if path := project_file(folder, variables):
+        config = _with_project(config, read(path), trust.Records.read(variables), notes)
+    return Loaded(_with_variables(config, variables, notes), tuple(notes))
+
+
+def project_file(folder: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The nearest quire.toml upward from a folder; None if there is none, or if it is the user's own."""
+    place = (folder or Path.cwd()).absolute()
+    found = next((up / FILE for up in (place, *place.parents) if isfile(up / FILE)), None)  # noqa: PTH113
+    return None if found is None or is_own(found, environ) else found
+
+
+def is_own(path: Path, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a file is the user's own settings."""
+    own = _own_file(environ)
+    return own is not None and exists(own) and exists(path) and own.samefile(path)  # noqa: PTH110
+
+
+def _own_file(environ: Mapping[str, str]) -> Path | None:
+    folder = places.settings(environ)
+    return folder and folder / FILE
+
+
+def user_settings(environ: Mapping[str, str]) -> Config:
+    """The defaults, changed by the user's own file."""
+    own = _own_file(environ)
+    return read(own).over(DEFAULT) if own and isfile(own) else DEFAULT  # noqa: PTH113
+
+
+class SettingsFile(NamedTuple):
+    """A quire.toml: where it is, what it holds, and its bytes, which `content` was parsed from."""
+
+    path: Path
+    content: dict[str, Any]
+    source: bytes
+
+    def over(self, config: Config) -> Config:
+        """Settings changed as the file says, whether it is trusted or not."""
+        return override(config, self.content)
+
+    def narrowing(self, config: Config) -> tuple[Config, dict[str, Any]]:
+        """Settings changed as far as a file may without trust, and the values that need it, by name."""
+        return policy.narrowed(config, self.over(config), str(self.path.parent))
+
+
+def read(path: Path) -> SettingsFile:
+    """A quire.toml, parsed. A library that it names by a relative path is relative to its folder."""
+    folder = path.parent.resolve()
+    source = _bytes_of(path)
+    content = _parsed(path, source)
+    if isinstance(name := content.get("library"), str):
+        content["library"] = places.library(name, folder)
+    return SettingsFile(folder / path.name, content, source)
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            source = file.read(MAX_BYTES + 1)
+    except OSError as problem:
+        raise SettingError(str(path), f"cannot be read: {problem.strerror}") from None
+    if len(source) > MAX_BYTES or any(line.count(b".") > MAX_DOTS for line in source.splitlines()):
+        limits = f"{MAX_BYTES:,} bytes, or a line of it has over {MAX_DOTS:,} dots"
+        raise SettingError(str(path), f"has over {limits}. Make it shorter.")
+    return source
+
+
+def _parsed(path: Path, source: bytes) -> dict[str, Any]:
     import tomllib
 
     try:
-        return override(config, tomllib.loads(path.read_text("utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        return tomllib.loads(source.decode("utf-8"))
+    except (ValueError, RecursionError) as problem:  # of TOML, of UTF-8, of a number with 5,000 digits
         raise SettingError(str(path), f"is not TOML: {problem}") from None
 
 
-def _variable(name: str, settings: Any) -> list[str]:
-    """`QUIRE_CHUNK_AUTO_MAX_TOKENS` as ["chunk", "auto", "max_tokens"]; [] if it names no setting."""
-    if not name.startswith(PREFIX):
-        return []
-    rest, keys = name.removeprefix(PREFIX).lower(), []
-    while hasattr(settings, "__dataclass_fields__"):
-        found = [f.name for f in fields(settings) if rest == f.name or rest.startswith(f"{f.name}_")]
-        if not found:
-            return []
-        keys.append(max(found, key=len))
-        settings = getattr(settings, keys[-1])
-        rest = rest.removeprefix(keys[-1]).removeprefix("_")
-    return [] if rest else keys
+def _with_project(config: Config, file: SettingsFile, records: trust.Records, notes: list[str]) -> Config:
+    """Settings changed as far as a project file may; a note names what was ignored."""
+    notes += [records.problem] if records.problem else []
+    trusted = records.holds(file.path, file.source)
+    changed, ignored = (file.over(config), {}) if trusted else file.narrowing(config)
+    if ignored:
+        names = ", ".join(ignored)
+        notes.append(f"{file.path} is not trusted. Ignored: {names}. To accept them: quire trust")
+    return replace(changed, project=Project(str(file.path.parent), trusted))
+
+
+# ------------------------------------------------------------------------------------- variables
+
+
+def _with_variables(config: Config, environ: Mapping[str, str], notes: list[str]) -> Config:
+    known = variables()
+    for name in sorted(known.keys() & environ.keys()):
+        change: Any = environ[name]
+        for key in reversed(known[name]):
+            change = {key: change}
+        config = override(config, change)
+    given = {name for name in environ if name.startswith(PREFIX)}
+    if unknown := sorted(given - known.keys() - {LIBRARY, MCP_KEY}):
+        notes.append(_unknown(unknown, list(known)))
+    return config
+
+
+def variables() -> dict[str, tuple[str, ...]]:
+    """Every variable that is a setting: QUIRE_CHUNK_AUTO_MAX_TOKENS is ("chunk", "auto", "max_tokens")."""
+    found = {f"{PREFIX}{'_'.join(keys).upper()}": keys for keys in policy.paths(DEFAULT)}
+    found.pop(LIBRARY)  # the -L of every command reads it
+    return found
+
+
+_LISTED = 5  # unknown variables in a note
+
+
+def _unknown(names: list[str], known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    told, ends = [], [name.removeprefix(PREFIX) for name in (*known, LIBRARY, MCP_KEY)]
+    for name in names[:_LISTED]:
+        near = get_close_matches(name.removeprefix(PREFIX), ends, n=1)
+        told.append(f"{name} is not a setting." + (f" Did you mean {PREFIX}{near[0]}?" if near else ""))
+    told += [f"{len(names) - _LISTED:,} more are none."] if len(names) > _LISTED else []
+    return " ".join(told)

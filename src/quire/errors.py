@@ -1,4 +1,4 @@
-"""Every error Quire raises on purpose. The message says what, where, and what to do next.
+"""Every error Quire raises on purpose. The message says what, where, and what to do next; no secrets.
 
 QuireError
 ├── SettingError       a setting or argument has no such name, or a value outside its range
@@ -9,8 +9,8 @@ QuireError
 │   ├── Unreadable     it is absent, forbidden, or not a regular file
 │   ├── Refused        its URL is one that Quire does not ask for
 │   ├── NotFound       its server says that it is not there, or not for everyone
+│   ├── SourceMoved    its documents are known from another place, which is gone
 │   └── TransientError the network or its server failed; it may work later
-├── SourceMoved        what is to be added is known from a place that is gone
 ├── EmbeddingError     a model cannot be reached or used; searching by words goes on
 ├── LibraryError       a library cannot be opened, read or written; it was left as it was
 │   └── Unstorable     the database does not take what one document holds
@@ -24,6 +24,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from quire import redact
+
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
@@ -32,7 +34,11 @@ if TYPE_CHECKING:
 
 
 class QuireError(Exception):
-    """The root of the tree: catch it to catch all of them."""
+    """The root of the tree: catch it to catch all of them. Its message shows no secret of a URL."""
+
+    def __init__(self, *parts: str) -> None:
+        # One by one: in a whole message, an @ of the second part could end a password of the first.
+        super().__init__(": ".join(map(redact.text, parts)))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Let errors pass from process to process, whatever they are made of."""
@@ -49,8 +55,8 @@ class SettingError(QuireError):
     """A setting is unknown or out of range."""
 
     def __init__(self, name: str, problem: str) -> None:
-        self.name = name
-        super().__init__(f"{name}: {problem}")
+        self.name = redact.text(name)
+        super().__init__(name, problem)
 
 
 class MissingExtra(QuireError):
@@ -65,8 +71,8 @@ class SourceError(QuireError):
     """One source cannot be taken in."""
 
     def __init__(self, source: str, reason: str) -> None:
-        self.source, self.reason = source, reason
-        super().__init__(f"{source}: {reason}")
+        self.source, self.reason = redact.text(source), redact.text(reason)
+        super().__init__(source, reason)
 
 
 class NotText(SourceError):
@@ -97,15 +103,16 @@ class TransientError(SourceError):
     """The network or a server failed; the same request may work later."""
 
 
-class SourceMoved(QuireError):
+class SourceMoved(SourceError):
     """The documents of a place are known from another place, which is gone."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
         super().__init__(
-            f"{new}: its documents are known from {old}, which is gone. If it was moved, type:"
+            new,
+            f"its documents are known from {old}, which is gone. If it was moved, type:"
             f" quire sources move {shlex.quote(old)} {shlex.quote(new)}. To keep both, name another"
-            " collection: -c NAME"
+            " collection: -c NAME",
         )
 
 
@@ -118,15 +125,15 @@ class EmbeddingError(QuireError):
         self.model = model
         self.refused = tuple(refused)  # places of the texts that it does not take
         self.vectors = vectors  # of the others, if that is all that is wrong
-        super().__init__(f"{model}: {problem}")
+        super().__init__(model, problem)
 
 
 class LibraryError(QuireError):
     """A library cannot be opened, read or written."""
 
     def __init__(self, library: str, problem: str) -> None:
-        self.library = library
-        super().__init__(f"{library}: {problem}")
+        self.library = redact.url(library)
+        super().__init__(self.library, problem)
 
 
 class Unstorable(LibraryError):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from quire import copying, embedding, memory, reading, searcher, sync
+from quire import copying, embedding, memory, places, reading, searcher, sync
 from quire import embed as models
 from quire.config import DEFAULT, Config, SearchSettings
 from quire.context import Context, Match, Source, pack
@@ -270,8 +269,7 @@ class Library:
         """
         named.adopt(self.store)
         with Library.open(to, create=True, config=self.config) as target, self.store.reading():
-            name = re.sub(r"(?<=:)[^:@/]*(?=@)", "…", target.url)  # without its password
-            return copying.copy(self.store, target.store, name, progress)
+            return copying.copy(self.store, target.store, target.url, progress)
 
     def grant(self, role: str, collections: Iterable[str]) -> None:
         """Let a role of a PostgreSQL server see and write these collections and no others."""
@@ -693,5 +691,7 @@ def default_url(*, create: bool = False) -> str:
             return str(folder / ".quire" / "library.db")
     if create:
         return str(here / ".quire" / "library.db")
-    data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return str(Path(data) / "quire" / "library.db")
+    data = places.data()
+    if data is None:
+        raise SettingError("HOME", "is not set, so you have no library of your own. Name one with -L")
+    return str(data / "library.db")

@@ -15,6 +15,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
+from quire import redact
 from quire.errors import Refused, SettingError
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ class Target:
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:[/?#]|\Z))", re.IGNORECASE)  # but localhost:8000 has none
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
-_CREDENTIALS = re.compile(r"\A((?:[a-z][a-z0-9+.-]*:)?//)?[^/?#]*@", re.IGNORECASE)
 
 
 def target_of(url: str) -> Target:
@@ -88,7 +88,8 @@ def _host(host: str) -> str:
 
 def shown(url: str) -> str:
     """A URL that was refused, fit for a message: short, printable and without a password."""
-    hidden = _CREDENTIALS.sub(r"\1…@", url.strip())
+    text = url.strip() if "://" in url else f"https://{url.strip().lstrip('/')}"
+    hidden = redact.url(text) if "://" in url else redact.url(text).removeprefix("https://")
     short = hidden if len(hidden) <= 200 else f"{hidden[:200]}…"
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
 
@@ -189,7 +190,7 @@ def _allowed(entry: str) -> tuple[str, int | None]:
 
 
 def _how(host: str) -> str:
-    return f'If you trust it, add "{host}" to allow_hosts under [web] in quire.toml'
+    return f'If you trust it, add "{host}" to allow_hosts under [web] in ~/.config/quire/quire.toml'
 
 
 async def resolve_name(host: str, port: int) -> Sequence[str]:

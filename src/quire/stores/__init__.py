@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from quire.errors import MissingExtra, SettingError
 from quire.stores.base import Store
 
 _POSTGRES = ("postgresql", "postgres")
+_LIKE_A_URL = re.compile(r"(postgres(ql)?:)?/{0,3}[^/:@]+:[^/@\\]*@", re.IGNORECASE)
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
@@ -15,6 +19,8 @@ def open_store(url: str, *, create: bool = False) -> Store:
         return _open_postgres(url, create)
     if found:
         raise SettingError("library", f"{scheme}:// is not supported. Name a file, or postgresql://…")
+    if _LIKE_A_URL.match(url) and not os.path.exists(url):  # noqa: PTH110
+        raise SettingError("library", "is neither a file nor a URL. Begin the URL with postgresql://")
     from quire.stores.sqlite import SqliteStore
 
     return SqliteStore(url, create=create)

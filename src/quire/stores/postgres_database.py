@@ -20,9 +20,11 @@ from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg.adapt import Dumper
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Format
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from quire import redact
 from quire.errors import LibraryError, NoResults, SettingError, Unstorable
 from quire.stores.base import Filters
 from quire.stores.rows import MAX_CHUNKS, storable
@@ -48,8 +50,8 @@ CHUNKS_BY_ID = (
     " JOIN quire.chunks AS c USING (document, index)"
 )
 _LOCK = 0x51756972  # "Quir": whoever holds it may change the schema
-# What another try may mend: a conflict with another writer, or the server going away.
 _OF_DATA = ("22", "23", "54")  # what was to be written is at fault, not the database
+# What another try may mend: a conflict with another writer, or the server going away.
 _TRANSIENT = ("40001", "40P01", "08", "57P0", "23505")
 
 
@@ -447,20 +449,38 @@ def _newest() -> int:
 # ---------------------------------------------------------------------------------------------- words
 
 
+# As libpq finds it: a user and password end at the first @, if no / comes before it.
+_QUERY = re.compile(r"[a-z]+://(?:[^@/]*@)?[^?]*\?", re.IGNORECASE)
+_SECRET = ("password", "key", "secret", "token")  # what the names of options end with that are not shown
+_ENCODE = "Percent-encode special characters in its password and options: @ is %40, / is %2F, a space is %20."
+
+
 def _parts(url: str) -> tuple[str, str, list[str]]:
     """What to connect with, what to call it (without its password), and the collections it names."""
-    parts = urllib.parse.urlsplit(url)
-    options = urllib.parse.parse_qsl(parts.query, keep_blank_values=True)
-    names = [name for key, value in options if key == "collections" for name in value.split(",")]
-    if any(key == "collections" for key, _ in options) and not all(names):
+    place = _QUERY.match(url)
+    before, options = (url[: place.end() - 1], url[place.end() :].split("&")) if place else (url, [])
+    named = [option.partition("=")[2] for option in options if option.startswith("collections=")]
+    names = [name for value in named for name in urllib.parse.unquote_plus(value).split(",")]
+    if not all(names):
         raise SettingError("library", "?collections= names no collection. Name one, or leave it out.")
-    kept = urllib.parse.urlencode(
-        [option for option in options if option[0] != "collections"], quote_via=urllib.parse.quote
-    )
-    place = parts.netloc.rpartition("@")
-    user = place[0].partition(":")[0]
-    shown = parts._replace(netloc=f"{user}{place[1]}{place[2]}", query="")
-    return parts._replace(query=kept).geturl(), shown.geturl(), names
+    kept = "&".join(option for option in options if option and not option.startswith("collections="))
+    conninfo, name = f"{before}?{kept}" if kept else before, redact.url(url)
+    _check_address(conninfo, name)
+    return conninfo, name, names
+
+
+def _check_address(conninfo: str, name: str) -> None:
+    """Refuse a URL that PostgreSQL reads in another way: part of its password would become a host."""
+    try:
+        values = conninfo_to_dict(conninfo)
+    except (psycopg.Error, UnicodeError) as problem:
+        quoted = re.search(r'"(.*)"', _told(problem))
+        reason = f" ({_told(problem)})" if quoted and quoted[1] in name else ""
+        raise LibraryError(name, f"is not a URL that PostgreSQL understands{reason}. {_ENCODE}") from None
+    shown = urllib.parse.unquote(name)
+    told = [str(value) for key, value in values.items() if not key.endswith(_SECRET)]
+    if "\0" in conninfo or not all(part in shown for value in told for part in value.split(",")):
+        raise LibraryError(name, f"is not clear: it could be read in two ways. {_ENCODE}")
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -476,6 +496,6 @@ def _literal(text: str) -> str:
     return psycopg.sql.Literal(text).as_string(None)
 
 
-def _told(problem: psycopg.Error) -> str:
+def _told(problem: Exception) -> str:
     """What went wrong, on one line."""
     return " ".join(str(problem).split())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from quire.config import LIBRARY, MCP_KEY
 from quire.errors import QuireError, SourceError
 from quire.version import VERSION
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from quire.chunkers.base import Chunk
     from quire.config import Config
     from quire.document import Document
+    from quire.errors import SourceMoved
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
@@ -31,9 +33,10 @@ _files = click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
 _library = click.option(
     "-L",
     "--library",
-    envvar="QUIRE_LIBRARY",
+    envvar=LIBRARY,
     metavar="FILE|URL",
-    help="A file or postgresql://…; by default the nearest .quire/library.db upward, else your own.",
+    help="A file or postgresql://…; by default the `library` setting, else the nearest .quire/library.db "
+    "upward, else your own.",
 )
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each document.")
 
@@ -101,7 +104,7 @@ def chunk(
     from quire import chunkers, config
     from quire.surfaces import render
 
-    settings = config.load()
+    settings = _settings()
     name = strategy or settings.chunk.strategy
     given = {"max_tokens": max_tokens, "overlap": overlap}
     changes = {key: value for key, value in given.items() if value is not None}
@@ -353,10 +356,10 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
       quire toc README.md
       quire toc docs:guide.md --json
     """
-    from quire import config, tokens
+    from quire import tokens
     from quire.surfaces import render
 
-    settings = config.load()
+    settings = _settings()
     counter = tokens.counter(settings.tokens)
 
     def one(tree: Tree) -> None:
@@ -513,7 +516,7 @@ def sources(context: click.Context, library: str | None, as_json: bool) -> None:
       quire sources move ~/docs ~/work/docs
     """
     if context.invoked_subcommand:
-        context.obj = library
+        context.meta["library"] = library
         return
     import time
 
@@ -540,9 +543,14 @@ def sources(context: click.Context, library: str | None, as_json: bool) -> None:
 @click.option("-c", "--collection", help="The collection that it is in, if it is in several.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @_json
-@click.pass_obj
+@click.pass_context
 def remove_source(
-    above: str | None, library: str | None, place: str, collection: str | None, dry_run: bool, as_json: bool
+    context: click.Context,
+    library: str | None,
+    place: str,
+    collection: str | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Let go of a source, with the documents that no other source holds. Files are never touched.
 
@@ -551,7 +559,7 @@ def remove_source(
       quire sources remove ./old-docs --dry-run
       quire sources remove https://example.com/guide
     """
-    with _opened(library or above) as opened:
+    with _opened(library or context.meta["library"]) as opened:
         rows = opened.remove_source(place, collection=collection, dry_run=dry_run)
     _show_gone("remove", rows, dry_run, as_json)
 
@@ -562,9 +570,9 @@ def remove_source(
 @click.argument("new")
 @click.option("--dry-run", is_flag=True, help="Only say what would be followed.")
 @_json
-@click.pass_obj
+@click.pass_context
 def move_source(
-    above: str | None, library: str | None, old: str, new: str, dry_run: bool, as_json: bool
+    context: click.Context, library: str | None, old: str, new: str, dry_run: bool, as_json: bool
 ) -> None:
     """Follow a file or folder that you moved: its documents keep their ids, promotions and vectors.
 
@@ -573,7 +581,7 @@ def move_source(
       quire sources move ~/docs ~/work/docs
       quire refresh
     """
-    with _opened(library or above) as opened:
+    with _opened(library or context.meta["library"]) as opened:
         moved = opened.move_source(old, new, dry_run=dry_run)
     if as_json:
         _print_json({"moved": [{"from": a.place, "to": b.place} for a, b in moved], "dry_run": dry_run})
@@ -926,9 +934,7 @@ def _show_found(found: Found, as_json: bool) -> None:
 @click.option(
     "--port", default=8900, show_default=True, type=click.IntRange(0, 65535), help="With --http; 0 is any."
 )
-@click.option(
-    "--key", envvar="QUIRE_MCP_KEY", default="", help="What clients must bring; better set QUIRE_MCP_KEY."
-)
+@click.option("--key", envvar=MCP_KEY, default="", help="What clients must bring; better set QUIRE_MCP_KEY.")
 def mcp(
     library: str | None, read_only: bool, roots: tuple[Path, ...], http: bool, host: str, port: int, key: str
 ) -> None:
@@ -946,22 +952,56 @@ def mcp(
     """
     from importlib.util import find_spec
 
-    from quire import config
     from quire.errors import MissingExtra
 
     if find_spec("mcp") is None:
         raise MissingExtra("The MCP server", "mcp")
+    from quire.library import default_url
     from quire.surfaces import mcp as server
 
-    if library is None:
-        from quire.library import default_url
-
-        library = default_url()
-    service = server.Service(library, config.load(), read_only=read_only, roots=roots)
+    settings = _settings()
+    url = library or settings.library or default_url()
+    service = server.Service(url, settings, read_only=read_only, roots=roots)
     if http:
         server.serve_http(service, host, port, key)
     else:
         server.serve(service)
+
+
+@quire.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
+@click.option("--revoke", is_flag=True, help="Withdraw the trust in a file.")
+@click.option(
+    "--list", "listed", is_flag=True, help="Show what is trusted, and whether it has changed since."
+)
+@click.option("--json", "as_json", is_flag=True, help="With --list: print JSON, one line for each file.")
+def trust(file: Path | None, yes: bool, revoke: bool, listed: bool, as_json: bool) -> None:
+    """Accept all settings of a project's quire.toml, by default the nearest one upward.
+
+    Without trust a project file may change how documents are cut and results are shown, lower limits,
+    and name a library inside its folder. Quire ignores the rest: servers, keys, hosts, a proxy, higher
+    limits, a library elsewhere. Quire shows the file before it asks. When the file changes, it is no
+    longer trusted.
+
+    \b
+    Examples:
+      quire trust
+      quire trust ~/work/quire.toml --yes
+      quire trust --revoke
+      quire trust --list --json
+    """
+    from quire.surfaces import trusting
+
+    if listed + revoke + yes > 1 or (listed and file) or (as_json and not listed):
+        problem = "Use --yes, --revoke and --list one at a time. --json goes with --list, FILE does not."
+        raise click.UsageError(problem)
+    if listed:
+        trusting.show_list(as_json)
+    elif revoke:
+        trusting.revoke(file)
+    else:
+        trusting.accept(file, yes)
 
 
 def _add_one(opened: Library, source: str, options: dict[str, Any], bar: Progress) -> Report:
@@ -972,15 +1012,17 @@ def _add_one(opened: Library, source: str, options: dict[str, Any], bar: Progres
 
     try:
         return opened.add(source, progress=bar, **options)
-    except SourceMoved as moved:
-        if not sys.stdin.isatty() or not click.confirm(
-            f"{_safe(moved.new)} was {_safe(moved.old)}. Follow it?"
-        ):
-            raise
-        opened.move_source(moved.old, moved.new)
-        return opened.add(source, progress=bar, **options)
     except SourceError as error:
+        if isinstance(error, SourceMoved) and _follows(error):
+            opened.move_source(error.old, error.new)
+            return opened.add(source, progress=bar, **options)
         return Report(failed=[Skipped(error.source, error.reason)])
+
+
+def _follows(moved: SourceMoved) -> bool:
+    """Whether a person at a terminal says that a source has moved."""
+    known = f"The documents of {_safe(moved.new)} are known from {_safe(moved.old)}, which is gone."
+    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"{known} Follow it?", err=True)
 
 
 def _plan_each(library: str | None, sources: tuple[str, ...], options: dict[str, Any]) -> list[Plan]:
@@ -1019,13 +1061,24 @@ def _show_plans(plans: list[Plan], as_json: bool) -> None:
 def _opened(library: str | None, *, create: bool = False) -> Library:
     from quire.library import Library, default_url
 
-    return Library.open(library or default_url(create=create), create=create, config=_settings())
+    settings = _settings()
+    url = library or settings.library or default_url(create=create)
+    return Library.open(url, create=create, config=settings)
 
 
 def _settings() -> Config:
+    """The settings in force, loaded once for a command. What the user should know goes to stderr."""
     from quire import config
+    from quire.surfaces import render
 
-    return config.load()
+    command = click.get_current_context()
+    if command.obj is None:
+        loaded = config.load()
+        for note in loaded.notes:
+            _note(render.one_line(note))
+        command.obj = loaded.config
+    settings: Config = command.obj
+    return settings
 
 
 def _safe(text: str) -> str:

@@ -45,7 +45,7 @@ from mcp_types import (
 )
 from mcp_types import Tool as Told
 
-from quire import tokens
+from quire import redact, tokens
 from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
 from quire.surfaces import mcp_text as text
@@ -141,7 +141,8 @@ class Service:
     async def _status(self, asked: tools.Status) -> Answer:
         jobs = [job.told() for job in self.jobs.values()]
         roots, settings = list(map(str, self.roots)), self.config.tokens
-        about = {"library": self.desk.url, "read_only": self.read_only, "roots": roots, "jobs": jobs}
+        library = redact.url(self.desk.url)
+        about = {"library": library, "read_only": self.read_only, "roots": roots, "jobs": jobs}
         try:
             return await self.desk.read(lambda library: tools.status(library, asked, about, settings))
         except Nothing:
@@ -369,12 +370,25 @@ def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
 def _until_done(service: Service, run: Callable[[], None]) -> None:
     # Workers that are started from a process with threads must begin afresh: a copy could hang.
     multiprocessing.set_start_method("spawn", force=True)
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    _log_to_stderr()
     try:
         with suppress(KeyboardInterrupt):
             run()
     finally:
         service.close()
+
+
+def _log_to_stderr() -> None:
+    """Log warnings and worse, without the secrets of the URLs in them."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Redacted(logging.BASIC_FORMAT))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+class _Redacted(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record, its traceback included."""
+        return redact.text(super().format(record))
 
 
 def _is_local(host: str) -> bool:

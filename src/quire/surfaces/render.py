@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from quire import context
+from quire import context, redact
 from quire.chunkers.base import Chunk
-from quire.context import Context, one_line, shown
+from quire.context import Context
+from quire.context import one_line as one_line
 from quire.context import safe as safe
+from quire.context import shown as shown
 from quire.errors import (
     BrokenInvariant,
     EmbeddingError,
@@ -22,7 +24,6 @@ from quire.errors import (
     QuireError,
     SettingError,
     SourceError,
-    SourceMoved,
 )
 from quire.tree import Tree
 
@@ -44,7 +45,6 @@ EXIT_CODES: dict[type[QuireError], int] = {
     SettingError: USAGE,
     MissingExtra: USAGE,
     SourceError: FAILED,
-    SourceMoved: USAGE,
     EmbeddingError: FAILED,
     LibraryError: FAILED,
     BrokenInvariant: FAILED,
@@ -357,7 +357,7 @@ def changes_lines(changes: Changes) -> Iterable[str]:
 
 def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[str, str]) -> dict[str, Any]:
     """What `quire status --json` prints."""
-    return {"library": url, **asdict(counts), "not_embedded": not_embedded, "problems": wrong}
+    return {"library": redact.url(url), **asdict(counts), "not_embedded": not_embedded, "problems": wrong}
 
 
 def status_lines(shown: dict[str, Any]) -> Iterable[str]:

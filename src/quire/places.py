@@ -1,0 +1,41 @@
+"""Where a user's files are, and what a path in a file of settings means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def settings(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder of the user's own settings; None if the user has no home."""
+    return _folder(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def data(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder of the user's own library and records; None if the user has no home."""
+    return _folder(environ, "XDG_DATA_HOME", ".local/share")
+
+
+def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path | None:
+    # A relative path would lie in the working folder, where strangers may have put files.
+    named, home = environ.get(variable, ""), environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111
+    base = named if os.path.isabs(named) else os.path.join(home, usual)  # noqa: PTH117, PTH118
+    return Path(base) / "quire" if os.path.isabs(base) else None  # noqa: PTH117
+
+
+def library(name: str, folder: Path) -> str:
+    """The library that a file in `folder` names: a URL as it is, a path made absolute."""
+    if not name or name == ":memory:" or "://" in name:
+        return name
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(name)))  # noqa: PTH111, PTH118
+
+
+def is_inside(library: str, folder: str) -> bool:
+    """Whether a library is a file inside a folder, links followed."""
+    if not library or library == ":memory:" or "://" in library:
+        return False
+    try:
+        return Path(library).resolve().is_relative_to(Path(folder).resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
+        return False

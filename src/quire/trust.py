@@ -1,0 +1,148 @@
+"""Which project files the user trusts: path and SHA-256 of each, in trusted.json.
+
+Always: a file that has changed is not trusted; a record that cannot be read trusts nothing and is never
+lost; the record is replaced whole, by one process at a time, and only its user can read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from quire import places
+from quire.errors import SettingError
+
+RECORD = "trusted.json"
+_MOST = 2**20  # bytes; a longer file has changed
+
+
+class Trusted(NamedTuple):
+    """A file as it was when its user trusted it."""
+
+    path: str
+    sha256: str
+    at: str  # when, in UTC
+
+
+def digest(source: bytes) -> str:
+    """The SHA-256 of a file's bytes."""
+    import hashlib
+
+    return hashlib.sha256(source).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What was trusted, by path; `problem` says why nothing can be known."""
+
+    files: dict[str, Trusted] = field(default_factory=dict)
+    problem: str = ""
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str] = os.environ) -> Records:
+        """The records of a user; none if there are none yet."""
+        folder = places.data(environ)
+        path = folder and folder / RECORD
+        try:
+            return cls(_parsed(path.read_bytes()) if path else {})
+        except FileNotFoundError:
+            return cls()
+        except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            return cls({}, f"{path} cannot be read, so no project file is trusted.")
+
+    def holds(self, path: Path, source: bytes) -> bool:
+        """Whether a file with these bytes is trusted."""
+        known = self.files.get(str(path))
+        return known is not None and known.sha256 == digest(source)
+
+    def state(self, path: str) -> str:
+        """What has become of a trusted file: `unchanged`, `changed`, `gone` or `unreadable`."""
+        if not os.path.isfile(path):  # noqa: PTH113  it may be where nobody may look
+            return "gone"
+        try:
+            with open(path, "rb") as file:  # noqa: PTH123
+                return "unchanged" if self.holds(Path(path), file.read(_MOST)) else "changed"
+        except OSError:
+            return "unreadable"
+
+
+def _parsed(source: bytes) -> dict[str, Trusted]:
+    import json
+
+    files = json.loads(source)["files"]
+    return {path: Trusted(path, str(one["sha256"]), str(one["at"])) for path, one in files.items()}
+
+
+def remember(path: Path, source: bytes, environ: Mapping[str, str] = os.environ) -> str:
+    """Trust a file with these bytes; a note if there was something wrong with the records."""
+    from datetime import UTC, datetime
+
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    with _changing(environ) as (files, note):
+        files[str(path)] = Trusted(str(path), digest(source), at)
+    return note
+
+
+def revoke(path: Path, environ: Mapping[str, str] = os.environ) -> bool:
+    """Trust a file no more; whether it was trusted."""
+    with _changing(environ) as (files, _):
+        return files.pop(str(path), None) is not None
+
+
+@contextlib.contextmanager
+def _changing(environ: Mapping[str, str]) -> Iterator[tuple[dict[str, Trusted], str]]:
+    """The records, to be changed, and a note. They are written at the end; a broken record is kept aside."""
+    folder = places.data(environ)
+    if folder is None:
+        raise SettingError("HOME", "is not set, so there is no place to remember what is trusted")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _lock(folder / f"{RECORD}.lock"):
+            records = Records.read(environ)
+            note = _set_aside(folder) if records.problem else ""
+            files = dict(records.files)
+            yield files, note
+            if files != records.files or note:
+                _write(folder / RECORD, files)
+    except OSError as problem:
+        raise SettingError(str(folder / RECORD), f"cannot be written: {problem.strerror}") from None
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        with contextlib.suppress(ImportError):  # Windows has none: there the last one to write wins
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _set_aside(folder: Path) -> str:
+    from itertools import count
+
+    numbered = (folder / f"{RECORD}.broken{number}" for number in count(1))
+    aside = next(path for path in numbered if not path.exists())
+    (folder / RECORD).rename(aside)
+    return f"{folder / RECORD} could not be read. It is kept as {aside}."
+
+
+def _write(path: Path, files: Mapping[str, Trusted]) -> None:
+    import json
+    import tempfile
+
+    content = {"files": {one.path: {"sha256": one.sha256, "at": one.at} for one in files.values()}}
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f"{RECORD}.")  # with mode 0600
+    new = Path(name)
+    try:
+        with open(number, "w", encoding="utf-8") as file:  # noqa: PTH123
+            json.dump(content, file, indent=2)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
