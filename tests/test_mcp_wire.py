@@ -290,15 +290,6 @@ def test_a_library_in_memory_cannot_be_served(place: Path) -> None:
     assert "a server needs one in a file" in complaint
 
 
-def test_without_the_extra_the_command_says_how_to_get_it(place: Path) -> None:
-    """`mcp` is imported only by that command; MissingExtra when absent."""
-    hidden = "import importlib.util as u\nfind = u.find_spec\n"
-    hidden += "u.find_spec = lambda name, *rest: None if name == 'mcp' else find(name, *rest)\n"
-    code, complaint = run(place, PYTHONPATH=with_site(place, hidden))
-    assert code == 2
-    assert "pip install 'quire[mcp]'" in complaint
-
-
 def test_no_other_command_imports_the_sdk() -> None:
     """DESIGN: `quire --help` and searching stay quick."""
     done = subprocess.run(

@@ -832,13 +832,7 @@ def mcp(
       quire mcp --root ~/notes --root ~/docs
       QUIRE_MCP_KEY=... quire mcp --http --host 192.168.1.5
     """
-    from importlib.util import find_spec
-
     from quire import config
-    from quire.errors import MissingExtra
-
-    if find_spec("mcp") is None:
-        raise MissingExtra("The MCP server", "mcp")
     from quire.surfaces import mcp as server
 
     if library is None:
