@@ -98,8 +98,10 @@ def chunk(
       cat README.md | quire chunk - --json
     """
     from quire import chunkers, config
-    from quire.surfaces import render
+    from quire.surfaces import chunk_page, render
 
+    if html:
+        chunk_page.check(html, files)
     settings = config.load()
     name = strategy or settings.chunk.strategy
     given = {"max_tokens": max_tokens, "overlap": overlap}
@@ -118,7 +120,9 @@ def chunk(
 
     code = _each(files, settings, one)
     if html and shown:
-        _write_page(html, name, shown)
+        chunk_page.check(html, files)  # it may have been made meanwhile
+        chunk_page.write(html, chunk_page.render(name, shown))
+        _note(f"Wrote {html}")
     sys.exit(code)
 
 
@@ -935,16 +939,6 @@ def _print_chunks(tree: Tree, strategy: str, chunks: list[Chunk]) -> None:
         f"{render.counted(len(document.source), 'byte')}, {render.counted(document.lines, 'line')}",
         fg="cyan",
     )
-
-
-def _write_page(out: Path, strategy: str, shown: list[tuple[Tree, list[Chunk]]]) -> None:
-    from quire.surfaces import chunk_page
-
-    try:
-        out.write_text(chunk_page.render(strategy, shown), "utf-8")
-    except OSError as problem:
-        raise click.ClickException(f"{out}: {problem.strerror}") from None
-    _note(f"Wrote {out}")
 
 
 def _width() -> int:
