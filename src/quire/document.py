@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from quire import front_matter
 from quire.config import DEFAULT, DocumentSettings
 from quire.errors import NotText, SettingError, TooLarge
 
@@ -133,7 +134,8 @@ class Document:
             return {}, None
         lines = self.markup[: self.content_start].removeprefix(BOM).rstrip().split("\n")
         block = "\n".join(lines[1:-1])
-        return _read_toml(block) if lines[0].startswith("+++") else _read_yaml(block)
+        read = front_matter.read_toml if lines[0].startswith("+++") else front_matter.read_yaml
+        return read(block)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -276,48 +278,3 @@ def _decode(source: bytes, encoding: str) -> str:
     """Text with a lone surrogate for each byte (UTF-8) or unit (UTF-16) that is no text."""
     odd = len(source) % 2 if encoding != "utf-8" else 0
     return source[: len(source) - odd].decode(encoding, _ERRORS[encoding]) + "\udc80" * odd
-
-
-_MAX_DEPTH = 40
-
-
-def _read_yaml(block: str) -> tuple[Mapping[str, Any], str | None]:
-    """A mapping, or {} and why not. Aliases are refused: a few lines of them can mean gigabytes."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        depth = 0
-        for event in yaml.parse(block, Loader=loader) if _could_be_bomb(block) else ():
-            if isinstance(event, yaml.AliasEvent):
-                return {}, "it uses YAML aliases"
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > _MAX_DEPTH:
-                return {}, f"it is nested more than {_MAX_DEPTH} deep"
-        found = yaml.load(block, Loader=loader)  # noqa: S506  both are safe loaders
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError) as problem:
-        return {}, f"broken YAML: {' '.join(str(problem).split())}"
-    return _mapping(found)
-
-
-def _could_be_bomb(block: str) -> bool:
-    """Whether there may be aliases in it, or deep nesting. Few blocks are worth the second reading."""
-    return "*" in block or len(block) > 4000 or block.count("[") + block.count("{") > _MAX_DEPTH
-
-
-def _read_toml(block: str) -> tuple[Mapping[str, Any], str | None]:
-    import tomllib
-
-    try:
-        return _mapping(tomllib.loads(block))
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as problem:
-        return {}, f"broken TOML: {problem}"
-
-
-def _mapping(found: Any) -> tuple[Mapping[str, Any], str | None]:
-    if found is None:
-        return {}, None
-    if not isinstance(found, dict):
-        return {}, "it is not a list of keys and values"
-    return {str(key): value for key, value in found.items()}, None
