@@ -20,6 +20,7 @@ from quire.errors import NotText, SettingError, TooLarge
 
 BOM = "\ufeff"
 FORMATS = ("markdown", "text")
+MAX_TITLE = 300  # characters: titles are repeated in every section and chunk below them
 _MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx", ".html", ".htm")  # web pages are read as markdown
 _ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -146,9 +147,9 @@ class Document:
     def title(self) -> str | None:
         """The title given, or the one in front matter. The tree knows more: `Tree.title`."""
         if self._given_title:
-            return self._given_title
+            return as_title(self._given_title)
         title = self.metadata.get("title")
-        return title.strip() or None if isinstance(title, str) else None
+        return as_title(title.strip()) or None if isinstance(title, str) else None
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -236,6 +237,13 @@ def format_of(path: str) -> str:
     name = path.lower().rpartition("/")[2]
     is_markdown = "." not in name or name.endswith(_MARKDOWN_ENDINGS) or name.startswith("llms")
     return "markdown" if is_markdown else "text"
+
+
+def as_title(text: str) -> str:
+    """A title as it is kept and shown everywhere: storable, and at most MAX_TITLE characters."""
+    if len(text) > MAX_TITLE:
+        text = f"{text[: MAX_TITLE - 1].rstrip()}…"
+    return _whole_characters(text).replace("\0", "\ufffd")
 
 
 def text_of(source: bytes, encoding: str | None = None) -> str:
