@@ -268,6 +268,23 @@ def test_a_search_keeps_to_its_collection_and_paths(filled: Library) -> None:
     assert addresses(filled, "install", paths=["*.md"], collection="other")
 
 
+def test_a_path_in_a_query_only_narrows_the_paths_of_a_search(library: Library) -> None:
+    """Whoever sets `paths` sets a limit: no query reaches beyond it. Several path: terms are alternatives."""
+    for path in ("a/one.md", "a/two.md", "b/three.md"):
+        library.add(content=f"# {path}\n\nZebras live here.\n", path=path, collection="docs")
+
+    def paths(query: str, *within: str) -> set[str]:
+        found = {result.path for result in library.search(query, paths=within).results}
+        assert {passage.path for passage in library.context(query, paths=within).passages} == found
+        return found
+
+    assert paths("zebras path:b/", "a/") == set()
+    assert paths("zebras path:b/ path:a/one", "a/") == {"a/one.md"}
+    assert paths("zebras path:a/one", "a/", "b/") == {"a/one.md"}
+    assert paths("zebras path:a/one path:b/") == {"a/one.md", "b/three.md"}
+    assert paths("zebras -path:a/one path:a/", "a/", "b/") == {"a/two.md"}
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

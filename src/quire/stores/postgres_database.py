@@ -290,9 +290,9 @@ def conditions(filters: Filters) -> tuple[str, list[Any]]:
     if filters.kinds:
         where.append("d.kind = ANY (%s)")
         args.append(list(filters.kinds))
-    if filters.paths:
+    for paths in filter(None, (filters.paths, filters.query_paths)):
         where.append("d.path LIKE ANY (%s)")
-        args.append([_pattern(path) for path in filters.paths])
+        args.append([_pattern(path) for path in paths])
     if filters.not_paths:
         where.append("NOT d.path LIKE ANY (%s)")
         args.append([_pattern(path) for path in filters.not_paths])

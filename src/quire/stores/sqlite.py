@@ -630,9 +630,9 @@ def _where(filters: Filters) -> tuple[list[str], list[Any]]:
     if filters.kinds:
         where.append(f"d.kind IN ({', '.join('?' * len(filters.kinds))})")
         args += filters.kinds
-    if filters.paths:
-        where.append(f"({' OR '.join(['d.path GLOB ?'] * len(filters.paths))})")
-        args += [_glob(path) for path in filters.paths]
+    for paths in filter(None, (filters.paths, filters.query_paths)):
+        where.append(f"({' OR '.join(['d.path GLOB ?'] * len(paths))})")
+        args += [_glob(path) for path in paths]
     for path in filters.not_paths:
         where.append("d.path NOT GLOB ?")
         args.append(_glob(path))
