@@ -285,6 +285,17 @@ def test_a_path_in_a_query_only_narrows_the_paths_of_a_search(library: Library) 
     assert paths("zebras -path:a/one path:a/", "a/", "b/") == {"a/two.md"}
 
 
+def test_a_thousand_paths_and_tags_are_as_good_as_one(filled: Library) -> None:
+    """BAD_INPUTS: 1,000 paths are answered, and never with an error of the database."""
+    assert addresses(filled, "penguins", paths=[*("none/" for _ in range(999)), "faq"])
+    assert addresses(filled, "penguins", paths=["none/"] * 1000) == []
+    tags = [f"tag{number}" for number in range(1000)]
+    filled.remember("Penguins are kept here.", tags=tags)
+    assert filled.recall("penguins", tags=tags).results
+    assert filled.recall("penguins", tags=tags[:3]).results
+    assert not filled.recall("penguins", tags=[*tags, "more"]).results
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
