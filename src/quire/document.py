@@ -19,9 +19,23 @@ from quire.config import DEFAULT, DocumentSettings
 from quire.errors import NotText, SettingError, TooLarge
 
 BOM = "\ufeff"
+_UTF8_BOM = BOM.encode()
 FORMATS = ("markdown", "text")
 MAX_TITLE = 300  # characters: titles are repeated in every section and chunk below them
 _MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx", ".html", ".htm")  # web pages are read as markdown
+# How files begin that hold text for other programs, or none. Some of them have no NUL byte.
+_SIGNATURES = {
+    b"%PDF-": "a PDF file",
+    b"%!PS": "a PostScript file",
+    b"{\\rtf": "an RTF file",
+    b"PK\x03\x04": "a ZIP archive, as are DOCX and EPUB files",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x89PNG": "a PNG image",
+    b"GIF8": "a GIF image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"\x7fELF": "a program",
+    b"SQLite format 3\0": "a SQLite database",
+}
 _ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
@@ -80,13 +94,33 @@ class Document:
         settings: DocumentSettings = DEFAULT.document,
     ) -> Document:
         """Decode a source. Raises TooLarge over `max_bytes`, NotText for binary data."""
+        name = path or "content"
         if len(source) > settings.max_bytes:
-            raise TooLarge(path or "content", settings.over_cap(len(source)))
+            raise TooLarge(name, settings.over_cap(len(source)))
+        if kind := _binary_kind(source):
+            raise NotText(name, f"is {kind}, which Quire does not read. It reads Markdown, HTML and text")
+        document = cls.restored(
+            source, path, collection=collection, format=format, title=title, settings=settings
+        )
+        if "\0" in document.text:
+            raise NotText(name, "holds NUL bytes, so it is not a text file")
+        return document
+
+    @classmethod
+    def restored(
+        cls,
+        source: bytes,
+        path: str = "",
+        *,
+        collection: str = "local",
+        format: str | None = None,
+        title: str | None = None,
+        settings: DocumentSettings = DEFAULT.document,
+    ) -> Document:
+        """Decode a source that was taken in before: it is given out again, whatever it is."""
         encoding = encoding_of(source)
         raw = _decode(source, encoding)
         text = _whole_characters(raw)
-        if "\0" in text:
-            raise NotText(path or "content", "holds NUL bytes, so it is not a text file")
         format = format_of(path) if format is None else _known_format(format)
         raw_text = None if text is raw else raw
         return cls(text, path, collection, format, title, settings, encoding, raw_text, source)
@@ -271,6 +305,14 @@ def encoding_of(source: bytes) -> str:
     if source.startswith(b"\xff\xfe"):
         return "utf-16-le"
     return "utf-16-be" if source.startswith(b"\xfe\xff") else "utf-8"
+
+
+def _binary_kind(source: bytes) -> str | None:
+    """What a source is if it begins as no text does; after a byte order mark of UTF-16, all is text."""
+    if encoding_of(source) != "utf-8":
+        return None
+    start = len(_UTF8_BOM) if source.startswith(_UTF8_BOM) else 0
+    return next((kind for sign, kind in _SIGNATURES.items() if source.startswith(sign, start)), None)
 
 
 def _whole_characters(text: str) -> str:
