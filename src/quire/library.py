@@ -146,7 +146,8 @@ class Library:
         """A file or folder if there is one of this name, else a URL or a site."""
         path = Path(source)
         # .md is also a domain.
-        is_file = path.exists() or (path.name == source.rstrip("/") and files.is_document(path))
+        is_there = os.path.exists(path)  # noqa: PTH110  Path.exists raises for a name too long
+        is_file = is_there or (path.name == source.rstrip("/") and files.is_document(path))
         if names.is_url(source) or (names.is_site(source) and not is_file):
             from quire.sources.urls import target_of  # 5 ms that a search need not wait for
 
@@ -158,8 +159,8 @@ class Library:
     def _add_path(
         self, path: Path, collection: str | None, prune: bool, progress: Progress | None, kind: str
     ) -> Report:
-        if not path.exists():
-            raise Unreadable(str(path), "no such file or folder")
+        if not os.path.exists(path):  # noqa: PTH110  a name too long is no such file
+            raise Unreadable(files.printable(path), "no such file or folder")
         root, only = (path, None) if path.is_dir() else (path.absolute().parent, path)
         name = collection or _named(root.resolve().name) or "files"
         memory.check_collection(self.store, name, kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -34,6 +35,8 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.stores.base import Counts
     from quire.stores.rows import DocumentRow
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONGEST = 1000  # characters of a message
 DONE, NOTHING, USAGE, PARTLY, FAILED = range(5)
 EXIT_CODES: dict[type[QuireError], int] = {
     NoResults: NOTHING,
@@ -50,6 +53,27 @@ EXIT_CODES: dict[type[QuireError], int] = {
 def exit_code(error: QuireError) -> int:
     """The exit code of an error, by the nearest class that has one."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+def line(text: str) -> str:
+    """A name or a message: safe, and in one line."""
+    return safe(text).replace("\n", "\\u{a}")
+
+
+def as_text(argument: str) -> str:
+    r"""An argument as it can be stored: bytes that are not UTF-8 are written `\\xNN`, as in paths."""
+    return _SURROGATE.sub(lambda found: safe(found[0]), argument)
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON in one line, which every reader of UTF-8 takes."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _SURROGATE.sub(lambda found: json.dumps(safe(found[0]))[1:-1], text)
+
+
+def cut(text: str) -> str:
+    """A message without its middle, if it is long: the end says what to do."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 def first_line(text: str, width: int) -> str:
@@ -121,7 +145,7 @@ def counted(number: int, noun: str) -> str:
 def chunk_lines(chunk: Chunk, width: int) -> Iterable[str]:
     """A chunk in two lines: where it stands, and how it begins."""
     lines = f"lines {chunk.start_line}–{chunk.end_line}"
-    name = safe(" › ".join(chunk.trail)) + (f" ~{chunk.part}" if chunk.part else "")
+    name = line(" › ".join(chunk.trail)) + (f" ~{chunk.part}" if chunk.part else "")
     yield f"{chunk.index:>4}  {name}"
     yield f"      {lines}, {counted(chunk.tokens, 'token')}: {first_line(chunk.text, width)}"
 
@@ -131,7 +155,7 @@ def toc_lines(tree: Tree, tokens: dict[int, int]) -> Iterable[str]:
     for section in tree.sections:
         depth = len(section.trail) - 1
         if depth or section is tree.root:
-            yield f"{'  ' * depth}{safe(section.title)}  ({tokens[section.position]:,})"
+            yield f"{'  ' * depth}{line(section.title)}  ({tokens[section.position]:,})"
 
 
 def found_json(found: Found) -> dict[str, Any]:
@@ -149,8 +173,8 @@ def result_lines(number: int, result: Result) -> tuple[str, str, str]:
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
     where += ", changed since" if result.stale else ""
     return (
-        f"{number:>3}. {safe(result.address)}",
-        f"     {safe(' › '.join(result.trail))}  ({where})",
+        f"{number:>3}. {line(result.address)}",
+        f"     {line(' › '.join(result.trail))}  ({where})",
         f"     {safe(result.snippet)}",
     )
 
@@ -222,7 +246,7 @@ def copied_line(done: Copied) -> str:
 
 def embedded_line(done: Embedded) -> str:
     """What an embedding run did, in a sentence."""
-    parts = [f"{counted(done.embedded, 'chunk')} embedded with {safe(done.model)}"]
+    parts = [f"{counted(done.embedded, 'chunk')} embedded with {line(done.model)}"]
     parts += [f"{done.reused:,} known already"] if done.reused else []
     parts += [f"{counted(len(done.failed), 'document')} failed"] if done.failed else []
     return f"{', '.join(parts)}: {done.seconds:.1f} s"
@@ -256,17 +280,17 @@ def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[s
 
 def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     """The status for people."""
-    yield f"{shown['library']}"
+    yield line(shown["library"])
     yield (
         f"{counted(shown['documents'], 'document')}, {counted(shown['sections'], 'section')}, "
         f"{counted(shown['chunks'], 'chunk')}, {counted(shown['bytes'], 'byte')}"
     )
     for name, documents in shown["collections"].items():
-        yield f"  {safe(name)}  {counted(documents, 'document')}"
+        yield f"  {line(name)}  {counted(documents, 'document')}"
     if shown["model"]:
         done = shown["embedded"] == shown["chunks"]
         how_far = "all chunks" if done else f"{shown['embedded']:,} of {counted(shown['chunks'], 'chunk')}"
-        yield f"embedded with {safe(shown['model'])}: {how_far}"
+        yield f"embedded with {line(shown['model'])}: {how_far}"
     for address, reason in shown["not_embedded"].items():
-        yield f"not embedded: {safe(address)}: {safe(reason)}"
-    yield from (f"problem: {problem}" for problem in shown["problems"])
+        yield f"not embedded: {line(address)}: {line(reason)}"
+    yield from (f"problem: {line(problem)}" for problem in shown["problems"])
