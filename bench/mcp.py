@@ -1,6 +1,6 @@
 """The MCP server against a bare one with a single empty tool, in one run, over the same client.
 
-    pip install -e '.[mcp]'
+    pip install -e .
     python -m bench.mcp [--starts N] [--calls N] [--data FOLDER]
 
 The library holds the Markdown files of a folder, by default this repository's documents. The two

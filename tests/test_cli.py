@@ -108,7 +108,7 @@ def test_a_wrong_argument_is_a_usage_error(guide: Path, args: list[str], message
 def test_a_bad_file_in_a_batch_never_stops_the_rest(guide: Path, tmp_path: Path) -> None:
     """BAD_INPUTS: report, go on; the exit code says partial (3), or failed (4) where nothing was done."""
     binary = tmp_path / "binary.md"
-    binary.write_bytes(b"\x89PNG\0\0")
+    binary.write_bytes(b"a\0b")
     pipe = tmp_path / "pipe.md"
     os.mkfifo(pipe)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -244,8 +244,51 @@ def test_the_page_shows_the_whole_document_and_runs_nothing(guide: Path, strateg
 
 def test_a_page_that_cannot_be_written_says_why(guide: Path) -> None:
     """Errors help."""
-    _, err = run("chunk", guide, "--html", guide.parent / "no" / "out.html", code=1)
-    assert "No such file or directory" in err
+    _, err = run("chunk", guide, "--html", guide.parent / "no" / "out.html", code=4)
+    assert "out.html: cannot be written: No such file or directory" in err
+
+
+def test_a_page_never_replaces_a_document(guide: Path) -> None:
+    """BAD_INPUTS: --html onto a document is refused: `quire chunk --html docs/*.md` names one as OUT."""
+    other = guide.parent / "other.md"
+    other.write_text('# Other\n\n<meta name="generator" content="Quire 1">\n')
+    before = other.read_bytes()
+    link = guide.parent / "link.html"
+    link.symlink_to(other)
+    for out in (other, link):
+        said, err = run("chunk", "--html", out, guide, code=2)
+        assert said == ""
+        assert "is not a page that Quire wrote. Name the page to write, as in --html chunks.html" in err
+    assert other.read_bytes() == before
+    assert link.is_symlink()
+
+
+def test_a_page_goes_over_an_earlier_one_but_over_no_file_that_is_read(guide: Path) -> None:
+    """Pages are written anew as often as people like; one that is read is a document."""
+    out, link = guide.parent / "out.html", guide.parent / "link.html"
+    run("chunk", guide, "--html", out)
+    guide.write_text("# Changed\n\nText.\n")
+    run("chunk", guide, "--html", out)
+    assert "Changed" in out.read_text()
+    link.symlink_to(out)
+    for name in (out, link, guide.parent / ".." / guide.parent.name / "out.html"):
+        _, err = run("chunk", out, "--html", name, code=2)
+        assert "is one of the files to read" in err
+    assert sorted(guide.parent.iterdir()) == [guide, link, out]  # and no temporary file
+
+
+def test_a_page_is_no_folder_and_no_pipe(guide: Path) -> None:
+    """What is not a regular file is left alone."""
+    assert "is a directory" in run("chunk", guide, "--html", guide.parent, code=2)[1]
+    pipe = guide.parent / "pipe.html"
+    os.mkfifo(pipe)
+    assert "is not a page that Quire wrote" in run("chunk", guide, "--html", pipe, code=2)[1]
+
+
+def test_a_target_is_refused_before_anything_is_read(guide: Path) -> None:
+    """A mistake is told at once, not after the work."""
+    _, err = run("chunk", guide.parent / "missing.md", "--html", guide, code=2)
+    assert "missing.md" not in err
 
 
 def test_help_shows_examples_and_the_version_is_one() -> None:

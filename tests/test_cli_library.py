@@ -75,6 +75,9 @@ def test_exit_codes_tell_nothing_found_partly_done_and_failed(place: Path) -> No
     (place / "docs" / "bad.md").write_bytes(b"\0")
     _, err = run(place, "add", "docs", code=3)
     assert "bad.md: holds NUL bytes" in err
+    (place / "report.pdf").write_bytes(b"%PDF-1.3\nwords\n")
+    _, err = run(place, "add", "report.pdf", "-c", "reports", code=4)
+    assert "report.pdf: is a PDF file, which Quire does not read" in err
     _, err = run(place, "add", "absent", code=4)
     assert "absent: no such file or folder" in err
     assert "Did you mean 'docs'" in run(place, "search", "x", "-c", "doc", code=1)[1]

@@ -149,6 +149,40 @@ def test_front_matter_is_never_a_heading() -> None:
     assert tree.root.body == "---\ntitle: A\n---\n\ntext\n"
 
 
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        (b"%PDF-1.3\n1 0 obj\n", "a PDF file"),
+        (b"\xef\xbb\xbf%PDF-1.3\n", "a PDF file"),
+        (b"%!PS-Adobe-3.0\n", "a PostScript file"),
+        (b"{\\rtf1\\ansi Hello}", "an RTF file"),
+        (b"PK\x03\x04x", "a ZIP archive, as are DOCX and EPUB files"),
+        (b"\x1f\x8bx", "a gzip archive"),
+        (b"\x89PNG\r\n", "a PNG image"),
+        (b"GIF89a", "a GIF image"),
+        (b"\xff\xd8\xffx", "a JPEG image"),
+        (b"\x7fELF", "a program"),
+        (b"SQLite format 3\0", "a SQLite database"),
+    ],
+)
+def test_a_file_of_another_kind_is_not_text(source: bytes, kind: str) -> None:
+    """A PDF without a NUL byte is no text either; the kind is named."""
+    with pytest.raises(NotText, match=rf"^a.md: is {kind}, which Quire does not read"):
+        read(source)
+    assert read(b"text " + source.replace(b"\0", b"")).text  # only the beginning counts
+
+
+def test_utf_16_that_looks_like_another_kind_is_text() -> None:
+    """A byte order mark comes first."""
+    assert read("%PDF-1.3".encode("utf-16")).text.endswith("%PDF-1.3")
+    assert read(b"\xff\xfe%PDF-1.").text
+
+
+def test_what_was_stored_is_given_out_again() -> None:
+    """Reading back is not taking in: no check comes between people and their text."""
+    assert Document.restored(b"%PDF-1.3", "a.md").text == "%PDF-1.3"
+
+
 def test_broken_front_matter_is_kept_as_text_and_said() -> None:
     """BAD_INPUTS: broken YAML is kept as text and warned of."""
     tree = quire.tree("---\ntags: [a\n---\n# A\n\ntext\n")

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -55,14 +56,56 @@ def test_every_error_is_in_the_tree_drawn_at_its_top() -> None:
     assert len(kinds) == len(re.findall(r"^(?:QuireError|.*[├└]── )", errors.__doc__ or "", re.MULTILINE))
 
 
-def test_no_file_names_a_registry() -> None:
-    """Issue: no registry host in any file."""
+def files_with(pattern: str) -> list[str]:
+    """The files of the repository, but for this one, that hold a pattern."""
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.split()
     files = [ROOT / name for name in listed if (ROOT / name).is_file()]
-    hosts = re.compile("index-url|" + "py" + r"pi\.org|find-links", re.IGNORECASE)
-    assert [f for f in files if f != Path(__file__) and hosts.search(f.read_text("utf-8", "replace"))] == []
+    found = re.compile(pattern, re.IGNORECASE)
+    return [f.name for f in files if f != Path(__file__) and found.search(f.read_text("utf-8", "replace"))]
+
+
+def test_no_file_names_a_registry() -> None:
+    """Issue: no registry host in any file."""
+    assert files_with("index-url|" + "py" + r"pi\.org|find-links") == []
+
+
+def test_no_file_tells_people_to_install_a_strangers_package() -> None:
+    """On the package index, `quire` is not Quire: the distribution is quire-docs."""
+    name = r"quire(?![-\w])"
+    assert (
+        files_with(rf"\b{name}\[|\buvx .*?\b{name}|\b(?:pip|pipx|uv|uv tool) install [^\n#]*?\b{name}") == []
+    )
+
+
+def test_the_package_has_its_name_and_both_commands() -> None:
+    """`uvx quire-docs mcp` runs a command of the package's own name, with all that it needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["name"] == "quire-docs"
+    assert project["scripts"] == dict.fromkeys(("quire", "quire-docs"), "quire.surfaces.cli:main")
+    assert any(needed.startswith("mcp>=") for needed in project["dependencies"])
+    assert "mcp" not in project["optional-dependencies"]
+
+
+def test_python_m_quire_is_the_command() -> None:
+    """`python -m quire` works where no command is on the path."""
+    command = subprocess.run(
+        [Path(sys.executable).parent / "quire", "--version"], capture_output=True, check=True
+    )
+    module = subprocess.run([sys.executable, "-m", "quire", "--version"], capture_output=True, check=True)
+    assert module.stdout == command.stdout != b""
+
+
+def test_help_does_not_wait_for_the_mcp_server() -> None:
+    """`mcp` is always installed, and imported by `quire mcp` alone."""
+    code = (
+        "import atexit, sys; sys.argv = ['quire', '--help']; from quire.surfaces.cli import main\n"
+        "atexit.register(lambda: print({'mcp', 'mcp_types', 'pydantic'} & sys.modules.keys())); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage:")
+    assert done.stdout.endswith("\nset()\n")
 
 
 def test_every_pin_is_exact() -> None:

@@ -165,7 +165,7 @@ def test_a_long_document_has_several_chunks(library: Library) -> None:
 
 def test_a_bad_file_never_stops_the_rest(library: Library, docs: Path) -> None:
     """BAD_INPUTS: report, go on."""
-    (docs / "bad.md").write_bytes(b"\x89PNG\0\0")
+    (docs / "bad.md").write_bytes(b"a\0b")
     report = library.add(docs)
     assert report.added == 3
     assert [(f.source, "NUL" in f.reason) for f in report.failed] == [("bad.md", True)]
@@ -267,6 +267,34 @@ def test_a_search_keeps_to_its_collection_and_paths(filled: Library) -> None:
     assert addresses(filled, "install path:gui", collection="docs")
     assert addresses(filled, "install", paths=["faq"]) == []
     assert addresses(filled, "install", paths=["*.md"], collection="other")
+
+
+def test_a_path_in_a_query_only_narrows_the_paths_of_a_search(library: Library) -> None:
+    """Whoever sets `paths` sets a limit: no query reaches beyond it. Several path: terms are alternatives."""
+    for path in ("a/one.md", "a/two.md", "b/three.md"):
+        library.add(content=f"# {path}\n\nZebras live here.\n", path=path, collection="docs")
+
+    def paths(query: str, *within: str) -> set[str]:
+        found = {result.path for result in library.search(query, paths=within).results}
+        assert {passage.path for passage in library.context(query, paths=within).passages} == found
+        return found
+
+    assert paths("zebras path:b/", "a/") == set()
+    assert paths("zebras path:b/ path:a/one", "a/") == {"a/one.md"}
+    assert paths("zebras path:a/one", "a/", "b/") == {"a/one.md"}
+    assert paths("zebras path:a/one path:b/") == {"a/one.md", "b/three.md"}
+    assert paths("zebras -path:a/one path:a/", "a/", "b/") == {"a/two.md"}
+
+
+def test_a_thousand_paths_and_tags_are_as_good_as_one(filled: Library) -> None:
+    """BAD_INPUTS: 1,000 paths are answered, and never with an error of the database."""
+    assert addresses(filled, "penguins", paths=[*("none/" for _ in range(999)), "faq"])
+    assert addresses(filled, "penguins", paths=["none/"] * 1000) == []
+    tags = [f"tag{number}" for number in range(1000)]
+    filled.remember("Penguins are kept here.", tags=tags)
+    assert filled.recall("penguins", tags=tags).results
+    assert filled.recall("penguins", tags=tags[:3]).results
+    assert not filled.recall("penguins", tags=[*tags, "more"]).results
 
 
 @pytest.mark.parametrize(

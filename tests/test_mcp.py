@@ -151,6 +151,8 @@ def test_a_context_pack_has_numbered_citations_and_stays_within_its_budget(place
         whole = await ask(client, "context", query="package manager", include="documents")
         assert "Run it." in whole
         assert "No document is within" in await ask(client, "context", query="a", paths=["none/"])
+        for tool in ("search", "context"):  # a query narrows the paths and never widens them
+            assert "No document is within" in await ask(client, tool, query="a path:guide", paths=["long"])
 
     talk(parameters(place), work)
 

@@ -290,15 +290,6 @@ def test_a_library_in_memory_cannot_be_served(place: Path) -> None:
     assert "a server needs one in a file" in complaint
 
 
-def test_without_the_extra_the_command_says_how_to_get_it(place: Path) -> None:
-    """`mcp` is imported only by that command; MissingExtra when absent."""
-    hidden = "import importlib.util as u\nfind = u.find_spec\n"
-    hidden += "u.find_spec = lambda name, *rest: None if name == 'mcp' else find(name, *rest)\n"
-    code, complaint = run(place, PYTHONPATH=with_site(place, hidden))
-    assert code == 2
-    assert "pip install 'quire[mcp]'" in complaint
-
-
 def test_no_other_command_imports_the_sdk() -> None:
     """DESIGN: `quire --help` and searching stay quick."""
     done = subprocess.run(
@@ -340,11 +331,77 @@ class Wire:
             if got.get("id") == self.asked:
                 return got["result"]
 
+    def say(self, line: str) -> Any:
+        """What is answered to a line that no client of the SDK would send."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
     def close(self) -> str:
         out, errors = self.process.communicate(timeout=20)
         assert out == ""
         assert self.process.returncode == 0
         return errors
+
+
+def raw(id: int, name: str, arguments: str) -> str:
+    """A call whose arguments are JSON as it is sent."""
+    params = f'{{"name": "{name}", "arguments": {arguments}, "_meta": {json.dumps(META)}}}'
+    return f'{{"jsonrpc": "2.0", "id": {id}, "method": "tools/call", "params": {params}}}'
+
+
+def test_half_an_emoji_is_answered(place: Path) -> None:
+    """BAD_INPUTS: lone surrogates in JSON-RPC → an answer, never silence; whole pairs stay whole."""
+    wire = Wire(place)
+    said = {
+        r'{"content": "# H\ud83d\n\nzebra \ud83d\ude00 \\ud83d", "path": "h\udcff.md"}': ("add", "1 added"),
+        r'{"query": "zebra \ud83d"}': ("search", "h\ufffd.md#h"),
+        r'{"address": "content:h\ufffd.md"}': ("read", "# H\ufffd\n\nzebra 😀 \\ud83d"),
+        r'{"query": "zebra", "paths": ["\ud83d"]}': ("search", "No document is within"),
+        r'{"address": "a:\\u{d800}\\u{0}"}': ("toc", "No document"),
+        r'{"sources": ["\\u{d800}"]}': ("add", "no such file"),
+    }
+    for number, (arguments, (tool, answer)) in enumerate(said.items(), 1):
+        got = wire.say(raw(number, tool, arguments))
+        assert got["id"] == number
+        assert answer in got["result"]["content"][0]["text"], arguments
+    assert wire.close() == ""
+
+
+def test_a_line_that_is_no_message_is_answered(place: Path) -> None:
+    """JSON-RPC: a parse error has no id. The server goes on; a blank line is nothing."""
+    wire = Wire(place)
+    for line in ("{", '"\\u{d800}"', "[]", '{"a": 1}', "\ufffd"):
+        got = wire.say(f"\n{line}")
+        assert (got["id"], got["error"]["code"]) == (None, -32700), line
+    assert wire.ask("tools/call", name="search", arguments={"query": "x"})
+    assert wire.close() == ""
+
+
+def test_a_name_too_long_is_answered(place: Path) -> None:
+    """BAD_INPUTS: a 5,000-character argument → a clear error."""
+    wire = Wire(place)
+    for source, answer in (
+        ("x" * 5000, "no such file"),
+        (f"https://127.0.0.1/{'x' * 4900}", "public address"),
+    ):
+        got = wire.ask("tools/call", name="add", arguments={"sources": [source]})
+        assert answer in got["content"][0]["text"]
+    wire.close()
+
+
+def test_half_an_emoji_over_http_is_a_clear_error(place: Path) -> None:
+    """BAD_INPUTS: lone surrogates in JSON-RPC → a clear error, never silence."""
+    with http_server(place) as url, httpx2.Client(timeout=10) as http:
+        got = http.post(
+            url,
+            content=raw(1, "search", r'{"query": "\ud83d"}'),
+            headers={"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
+        )
+    assert got.status_code == 400
+    assert got.json()["error"]["code"] == -32700
 
 
 def test_ctrl_c_ends_a_server_at_once(place: Path) -> None:
@@ -427,7 +484,9 @@ def blocks() -> list[dict[str, Any]]:
 
 def test_what_the_docs_tell_clients_to_start_is_a_server(place: Path) -> None:
     """Issue: the JSON block for the usual clients; a test starts exactly that command."""
+    fetched = {"command": "uvx", "args": ["quire-docs", "mcp"]}  # which needs a network
     started = [block for block in blocks() if "command" in block]
+    started.remove(fetched)
     assert len(started) == 3
 
     async def work(client: Client) -> None:

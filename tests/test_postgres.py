@@ -273,7 +273,7 @@ def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
 def test_a_missing_package_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """MissingExtra names the extra; other kinds of URL are refused."""
     monkeypatch.setitem(sys.modules, "psycopg_pool", None)
-    with pytest.raises(MissingExtra, match=r"quire\[postgres\]"):
+    with pytest.raises(MissingExtra, match=r"quire-docs\[postgres\]"):
         open_store("postgres://x/y")
     with pytest.raises(SettingError, match="mysql:// is not supported"):
         open_store("mysql://x/y")

@@ -44,6 +44,6 @@ def test_an_absent_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Optional parts say how to get them."""
     monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
     _named.cache_clear()
-    with pytest.raises(MissingExtra, match=r"pip install 'quire\[tokens\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'quire-docs\[tokens\]'"):
         counter(TokenSettings("bpe"))
     _named.cache_clear()

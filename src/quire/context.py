@@ -32,10 +32,10 @@ _LEAST = 16  # tokens: a shorter beginning says nothing
 _LARGEST = 999  # the number that passages are measured with
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
 # What could move a cursor, change a terminal, turn text round or hide in it: control characters, line
-# separators, zero-width and bidirectional ones, tags, and what no XML can hold.
+# separators, zero-width and bidirectional ones, tags, and what no XML and no UTF-8 can hold.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ufffe\uffff\U000e0000-\U000e0fff]"
+    "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e0fff]"
 )
 
 
@@ -427,7 +427,13 @@ def _block(number: int, cited: _Cited | Passage) -> str:
 
 def safe(text: str) -> str:
     """Text for people and models: what would act or hide instead of show is written as its code."""
-    return _UNSAFE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+    return _UNSAFE.sub(lambda found: _code(ord(found[0])), text)
+
+
+def _code(character: int) -> str:
+    r"""`\\u{200b}`; for a byte of a name that is not UTF-8, `\\xff`."""
+    is_byte = 0xDC80 <= character <= 0xDCFF
+    return f"\\x{character - 0xDC00:02x}" if is_byte else f"\\u{{{character:x}}}"
 
 
 def shown(text: str) -> str:

@@ -14,12 +14,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from quire import front_matter
 from quire.config import DEFAULT, DocumentSettings
 from quire.errors import NotText, SettingError, TooLarge
 
 BOM = "\ufeff"
+_UTF8_BOM = BOM.encode()
 FORMATS = ("markdown", "text")
+MAX_TITLE = 300  # characters: titles are repeated in every section and chunk below them
 _MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx", ".html", ".htm")  # web pages are read as markdown
+# How files begin that hold text for other programs, or none. Some of them have no NUL byte.
+_SIGNATURES = {
+    b"%PDF-": "a PDF file",
+    b"%!PS": "a PostScript file",
+    b"{\\rtf": "an RTF file",
+    b"PK\x03\x04": "a ZIP archive, as are DOCX and EPUB files",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x89PNG": "a PNG image",
+    b"GIF8": "a GIF image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"\x7fELF": "a program",
+    b"SQLite format 3\0": "a SQLite database",
+}
 _ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
@@ -78,13 +94,33 @@ class Document:
         settings: DocumentSettings = DEFAULT.document,
     ) -> Document:
         """Decode a source. Raises TooLarge over `max_bytes`, NotText for binary data."""
+        name = path or "content"
         if len(source) > settings.max_bytes:
-            raise TooLarge(path or "content", settings.over_cap(len(source)))
+            raise TooLarge(name, settings.over_cap(len(source)))
+        if kind := _binary_kind(source):
+            raise NotText(name, f"is {kind}, which Quire does not read. It reads Markdown, HTML and text")
+        document = cls.restored(
+            source, path, collection=collection, format=format, title=title, settings=settings
+        )
+        if "\0" in document.text:
+            raise NotText(name, "holds NUL bytes, so it is not a text file")
+        return document
+
+    @classmethod
+    def restored(
+        cls,
+        source: bytes,
+        path: str = "",
+        *,
+        collection: str = "local",
+        format: str | None = None,
+        title: str | None = None,
+        settings: DocumentSettings = DEFAULT.document,
+    ) -> Document:
+        """Decode a source that was taken in before: it is given out again, whatever it is."""
         encoding = encoding_of(source)
         raw = _decode(source, encoding)
         text = _whole_characters(raw)
-        if "\0" in text:
-            raise NotText(path or "content", "holds NUL bytes, so it is not a text file")
         format = format_of(path) if format is None else _known_format(format)
         raw_text = None if text is raw else raw
         return cls(text, path, collection, format, title, settings, encoding, raw_text, source)
@@ -133,7 +169,8 @@ class Document:
             return {}, None
         lines = self.markup[: self.content_start].removeprefix(BOM).rstrip().split("\n")
         block = "\n".join(lines[1:-1])
-        return _read_toml(block) if lines[0].startswith("+++") else _read_yaml(block)
+        read = front_matter.read_toml if lines[0].startswith("+++") else front_matter.read_yaml
+        return read(block)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -144,9 +181,9 @@ class Document:
     def title(self) -> str | None:
         """The title given, or the one in front matter. The tree knows more: `Tree.title`."""
         if self._given_title:
-            return self._given_title
+            return as_title(self._given_title)
         title = self.metadata.get("title")
-        return title.strip() or None if isinstance(title, str) else None
+        return as_title(title.strip()) or None if isinstance(title, str) else None
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -236,6 +273,13 @@ def format_of(path: str) -> str:
     return "markdown" if is_markdown else "text"
 
 
+def as_title(text: str) -> str:
+    """A title as it is kept and shown everywhere: storable, and at most MAX_TITLE characters."""
+    if len(text) > MAX_TITLE:
+        text = f"{text[: MAX_TITLE - 1].rstrip()}…"
+    return _whole_characters(text).replace("\0", "\ufffd")
+
+
 def text_of(source: bytes, encoding: str | None = None) -> str:
     """The text of a source, or of a part of one whose encoding is known."""
     return _whole_characters(_decode(source, encoding or encoding_of(source)))
@@ -263,6 +307,14 @@ def encoding_of(source: bytes) -> str:
     return "utf-16-be" if source.startswith(b"\xfe\xff") else "utf-8"
 
 
+def _binary_kind(source: bytes) -> str | None:
+    """What a source is if it begins as no text does; after a byte order mark of UTF-16, all is text."""
+    if encoding_of(source) != "utf-8":
+        return None
+    start = len(_UTF8_BOM) if source.startswith(_UTF8_BOM) else 0
+    return next((kind for sign, kind in _SIGNATURES.items() if source.startswith(sign, start)), None)
+
+
 def _whole_characters(text: str) -> str:
     """The text itself, or with U+FFFD for each lone surrogate."""
     try:
@@ -276,48 +328,3 @@ def _decode(source: bytes, encoding: str) -> str:
     """Text with a lone surrogate for each byte (UTF-8) or unit (UTF-16) that is no text."""
     odd = len(source) % 2 if encoding != "utf-8" else 0
     return source[: len(source) - odd].decode(encoding, _ERRORS[encoding]) + "\udc80" * odd
-
-
-_MAX_DEPTH = 40
-
-
-def _read_yaml(block: str) -> tuple[Mapping[str, Any], str | None]:
-    """A mapping, or {} and why not. Aliases are refused: a few lines of them can mean gigabytes."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        depth = 0
-        for event in yaml.parse(block, Loader=loader) if _could_be_bomb(block) else ():
-            if isinstance(event, yaml.AliasEvent):
-                return {}, "it uses YAML aliases"
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > _MAX_DEPTH:
-                return {}, f"it is nested more than {_MAX_DEPTH} deep"
-        found = yaml.load(block, Loader=loader)  # noqa: S506  both are safe loaders
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError) as problem:
-        return {}, f"broken YAML: {' '.join(str(problem).split())}"
-    return _mapping(found)
-
-
-def _could_be_bomb(block: str) -> bool:
-    """Whether there may be aliases in it, or deep nesting. Few blocks are worth the second reading."""
-    return "*" in block or len(block) > 4000 or block.count("[") + block.count("{") > _MAX_DEPTH
-
-
-def _read_toml(block: str) -> tuple[Mapping[str, Any], str | None]:
-    import tomllib
-
-    try:
-        return _mapping(tomllib.loads(block))
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as problem:
-        return {}, f"broken TOML: {problem}"
-
-
-def _mapping(found: Any) -> tuple[Mapping[str, Any], str | None]:
-    if found is None:
-        return {}, None
-    if not isinstance(found, dict):
-        return {}, "it is not a list of keys and values"
-    return {str(key): value for key, value in found.items()}, None

@@ -64,7 +64,7 @@ class MissingExtra(QuireError):
 
     def __init__(self, feature: str, extra: str) -> None:
         self.extra = extra
-        super().__init__(f"{feature} is an optional part. Install it with: pip install 'quire[{extra}]'")
+        super().__init__(f"{feature} is an optional part. Install it with: pip install 'quire-docs[{extra}]'")
 
 
 class SourceError(QuireError):

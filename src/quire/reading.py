@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from quire import searcher, sentences
-from quire.config import DEFAULT, Config
+from quire.config import Config
 from quire.document import Document
 from quire.errors import NoResults
 from quire.stores.base import Store
 from quire.stores.rows import MAX_CHUNKS, DocumentRow, SectionRow
 from quire.tokens import counter
 from quire.tree import Tree
-
-_NO_LIMIT = replace(DEFAULT.document, max_bytes=2**40)  # what was taken in once is given out again
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +45,8 @@ def read(store: Store, row: DocumentRow, name: str, config: Config, max_tokens: 
 
 def tree(store: Store, row: DocumentRow, config: Config) -> Tree:
     """The tree of a document."""
-    document = Document.from_bytes(
-        store.source(row.seq),
-        row.path,
-        collection=row.collection,
-        format=row.format,
-        title=row.title,
-        settings=_NO_LIMIT,
+    document = Document.restored(
+        store.source(row.seq), row.path, collection=row.collection, format=row.format, title=row.title
     )
     return Tree(document, config.tree)
 
@@ -90,7 +83,7 @@ def _cited(
     max_tokens: int | None,
 ) -> Reading:
     """A span with its citation, cut to a number of tokens; what was left out is said."""
-    source = Document.from_bytes(store.source(row.seq), row.path, settings=_NO_LIMIT)
+    source = Document.restored(store.source(row.seq), row.path)
     count, notes, whole = counter(config.tokens), list[str](), end
     if others:
         notes.append(f"{others} more of this name; name it by its path, as in 'Parent > {section.title}'.")

@@ -60,7 +60,7 @@ def search(
     _check_indexed(store, filters)
     filters = replace(
         filters,
-        paths=(*filters.paths, *(term.text for term in asked.filters)),
+        query_paths=tuple(term.text for term in asked.filters),
         not_paths=tuple(term.text for term in asked.negated if term.field == "path"),
     )
     notes = list(asked.notes)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -24,7 +24,7 @@ from pathlib import PurePosixPath
 
 from quire import markdown
 from quire.config import DEFAULT, TreeSettings
-from quire.document import BOM, Document, Ruler
+from quire.document import BOM, Document, Ruler, as_title
 from quire.errors import NoResults, nearest
 from quire.markdown import Heading
 
@@ -33,6 +33,7 @@ _ASCII_DROP = re.compile(r"[^a-z0-9_\s-]")
 _GITHUB_DROP = re.compile(r"[^\w\s-]")
 _HYPHENS = re.compile(r"[\s-]+")
 _MAX_LINE_TITLE = 100
+_MAX_SLUG = 200  # characters, before repeats are numbered
 _NOTHING = markdown.Outline([], [])
 
 
@@ -47,11 +48,12 @@ class Names(Ruler):
         """The text of every heading, and the anchor it gives itself."""
         text = self.document.markup
         known = markdown.references(text[self.document.content_start :])
-        return [markdown.split_anchor(markdown.title(text, h, known)) for h in self.headings]
+        found = (markdown.split_anchor(markdown.title(text, h, known)) for h in self.headings)
+        return [(as_title(title), anchor) for title, anchor in found]
 
     @cached_property
     def titles(self) -> list[str]:
-        """The text of every heading."""
+        """The text of every heading, of a long one its beginning."""
         return [title for title, _ in self._titles]
 
     @cached_property
@@ -73,7 +75,7 @@ class Names(Ruler):
     def title(self) -> str:
         """Given, from front matter, the first level 1 heading, the file's name, or the first line."""
         name = PurePosixPath(self.document.path).stem
-        return self.document.title or self._first_h1() or name or self._first_line()
+        return self.document.title or self._first_h1() or as_title(name) or self._first_line()
 
     def _first_h1(self) -> str | None:
         levels = zip(self.titles, self.headings, strict=True)
@@ -280,11 +282,11 @@ class Tree:
         Raises NoResults, naming the nearest heading.
         """
         name = name.strip()
-        for named in (_by_slug, _by_title, _by_path):
-            if found := [section for section in self.sections[1:] if named(section, name)]:
+        for is_named in _ways_to_name(name):
+            if found := list(filter(is_named, self.sections[1:])):
                 return found[0], len(found) - 1
         known = [section.title for section in self.sections[1:]]
-        where = self.document.path or "the text"
+        where, name = self.document.path or "the text", as_title(name)
         raise NoResults(f"No heading {name!r} in {where}. {nearest(name, known)}")
 
     def breaks(self, start: int, end: int) -> list[int]:
@@ -307,24 +309,26 @@ def has_text(text: str, start: int, end: int) -> bool:
 def slugify(title: str, style: str) -> str:
     """A heading's name, of ASCII letters, digits and underscores; style "github" takes every script's."""
     if style == "github":
-        return _GITHUB_DROP.sub("", title.lower()).replace(" ", "-") or "heading"
+        return _GITHUB_DROP.sub("", title.lower()).replace(" ", "-")[:_MAX_SLUG] or "heading"
     name = _ASCII_DROP.sub("", title.encode("ascii", "ignore").decode().lower())
-    return _HYPHENS.sub("-", name).strip("-") or "heading"
+    return _HYPHENS.sub("-", name).strip("-")[:_MAX_SLUG].rstrip("-") or "heading"
 
 
-def _by_slug(section: Section, name: str) -> bool:
-    return section.slug == name.removeprefix("#")
+def _ways_to_name(name: str) -> tuple[Callable[[Section], bool], ...]:
+    """Whether a section is meant: by its slug, its title, a path `A > B`, or its title before it was cut."""
+    slug, title = name.removeprefix("#"), name.lstrip("# ")
+    path = [as_title(part.lstrip("# ")).casefold() for part in name.split(" > ")]
+    whole, cut = title.casefold(), as_title(title).casefold()
+    return (
+        lambda section: section.slug == slug,
+        lambda section: section.title.casefold() == whole,
+        lambda section: len(path) > 1 and _ends_with(section, path),
+        lambda section: section.title.casefold() == cut,
+    )
 
 
-def _by_title(section: Section, name: str) -> bool:
-    return section.title.casefold() == name.lstrip("# ").casefold()
-
-
-def _by_path(section: Section, name: str) -> bool:
-    """Whether `A > B` are the last headings of its line, in order; other headings may stand between."""
-    wanted = [part.lstrip("# ").casefold() for part in name.split(" > ")]
+def _ends_with(section: Section, path: list[str]) -> bool:
+    """Whether a path leads to a section through headings above it; others may stand between."""
     titles = [ancestor.title.casefold() for ancestor in section.lineage]
-    if len(wanted) < 2 or not titles or titles[-1] != wanted[-1]:
-        return False
     above = iter(titles)
-    return all(part in above for part in wanted)
+    return bool(titles) and titles[-1] == path[-1] and all(part in above for part in path)

@@ -105,7 +105,8 @@ class _Cutter:
         elif self.tree.document.format == "text":
             yield from self._sentences(start, end)
         elif rows := markdown.table_rows(self.markup, start, end):
-            self.tables.append((rows[0], end, self.text[start : rows[0]]))
+            header = self.text[start : rows[0]] if self._fits(start, rows[0], self.target) else ""
+            self.tables.append((rows[0], end, header))
             yield from rows
         else:
             for item in (*markdown.items(self.markup, start, end), end):

@@ -20,7 +20,7 @@ from itertools import pairwise
 from urllib.parse import urljoin, urlsplit
 
 from quire import markdown
-from quire.document import BOM
+from quire.document import BOM, as_title
 from quire.markdown import Heading
 
 
@@ -397,7 +397,8 @@ def _name(own: str, lines: str, start: int, end: int, kind: str, front: _Front) 
     """The title of a page and its address, by how it begins."""
     first = own[: _first_lines(lines, start, end, front)]
     url = _URL.search(first)
-    return _title(own[:_HEAD], first, kind).strip(), next(filter(None, url.groups())) if url else None
+    title = as_title(_title(own[:_HEAD], first, kind).strip())
+    return title, next(filter(None, url.groups())) if url else None
 
 
 def _first_lines(lines: str, start: int, end: int, front: _Front) -> int:

@@ -36,6 +36,7 @@ class Filters:
     collection: str | None = None
     kinds: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # each the beginning of a path, or a pattern with *; any of them
+    query_paths: tuple[str, ...] = ()  # and any of these: a query narrows `paths` and never widens them
     not_paths: tuple[str, ...] = ()  # none of them
     tags: tuple[str, ...] = ()  # all of them
     since: int | None = None  # milliseconds: last written then or later

@@ -294,15 +294,16 @@ def conditions(filters: Filters) -> tuple[str, list[Any]]:
     if filters.kinds:
         where.append("d.kind = ANY (%s)")
         args.append(list(filters.kinds))
-    if filters.paths:
+    for paths in filter(None, (filters.paths, filters.query_paths)):
         where.append("d.path LIKE ANY (%s)")
-        args.append([_pattern(path) for path in filters.paths])
+        args.append([_pattern(path) for path in paths])
     if filters.not_paths:
         where.append("NOT d.path LIKE ANY (%s)")
         args.append([_pattern(path) for path in filters.not_paths])
-    for tag in filters.tags:
-        where.append("EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND t.tag = %s)")
-        args.append(storable(tag))
+    if filters.tags:  # in one condition: the planner takes minutes for a thousand
+        has = "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND t.tag = wanted)"
+        where.append(f"NOT EXISTS (SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE NOT {has})")
+        args.append([storable(tag) for tag in filters.tags])
     for condition, moment in (("d.updated_at >= %s", filters.since), ("d.updated_at < %s", filters.until)):
         if moment is not None:
             where.append(condition)

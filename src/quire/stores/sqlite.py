@@ -730,20 +730,26 @@ def _where(filters: Filters) -> tuple[list[str], list[Any]]:
     if filters.kinds:
         where.append(f"d.kind IN ({', '.join('?' * len(filters.kinds))})")
         args += filters.kinds
-    if filters.paths:
-        where.append(f"({' OR '.join(['d.path GLOB ?'] * len(filters.paths))})")
-        args += [_glob(path) for path in filters.paths]
+    for paths in filter(None, (filters.paths, filters.query_paths)):
+        # Not joined by OR: SQLite takes expressions of at most 1,000 levels.
+        where.append(f"EXISTS (SELECT 1 FROM (VALUES {_rows(paths)}) WHERE d.path GLOB column1)")
+        args += [_glob(path) for path in paths]
     for path in filters.not_paths:
         where.append("d.path NOT GLOB ?")
         args.append(_glob(path))
-    for tag in filters.tags:
-        where.append("EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND t.tag = ?)")
-        args.append(tag)
+    if filters.tags:
+        has = "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND t.tag = column1)"
+        where.append(f"NOT EXISTS (SELECT 1 FROM (VALUES {_rows(filters.tags)}) WHERE NOT {has})")
+        args += filters.tags
     for condition, moment in (("d.updated_at >= ?", filters.since), ("d.updated_at < ?", filters.until)):
         if moment is not None:
             where.append(condition)
             args.append(moment)
     return where, args
+
+
+def _rows(values: tuple[str, ...]) -> str:
+    return ", ".join(["(?)"] * len(values))
 
 
 def _glob(path: str) -> str:

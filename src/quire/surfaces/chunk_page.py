@@ -1,23 +1,73 @@
-"""Chunks to one self-contained web page: the text with its chunks in colour, the tree beside it."""
+"""Chunks to one self-contained web page: the text with its chunks in colour, the tree beside it.
+
+Always: a page is written whole or not at all, and only to a new file or over a page that Quire wrote.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from html import escape
-from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from string import Template
 
 from quire.chunkers.base import Chunk
+from quire.errors import SettingError, Unreadable
 from quire.surfaces.render import counted, safe
 from quire.tree import Tree
+from quire.version import VERSION
+
+# A document that only quotes the mark begins otherwise.
+_OPENING = re.compile(rb'<!doctype html>[^\0]{0,200}<meta name="generator" content="Quire ')
+_OPENING_BYTES = 500  # more than the expression can match
+
+
+def check(out: Path, files: Iterable[str]) -> None:
+    """Raises SettingError if `out` is one of the files, or is there and no page that Quire wrote."""
+    target = os.path.realpath(out)
+    if any(os.path.realpath(name) == target for name in files):
+        raise _refused(out, "is one of the files to read")
+    try:
+        if Path(target).exists() and not (Path(target).is_file() and _is_page(target)):
+            raise _refused(out, "is there already and is not a page that Quire wrote")
+    except OSError as problem:
+        raise _refused(out, f"cannot be read: {problem.strerror}") from None
+
+
+def _is_page(target: str) -> bool:
+    with open(target, "rb") as file:  # noqa: PTH123
+        return _OPENING.match(file.read(_OPENING_BYTES)) is not None
+
+
+def _refused(out: Path, why: str) -> SettingError:
+    return SettingError("--html", f"{out} {why}. Name the page to write, as in --html chunks.html")
+
+
+def write(out: Path, page: str) -> None:
+    """Write a page in one step; a link is followed. Raises Unreadable."""
+    target = Path(os.path.realpath(out))
+    part = target.with_name(f".quire-{os.getpid()}.part")
+    try:
+        part.write_text(page, "utf-8")
+        part.replace(target)
+    except OSError as problem:
+        raise Unreadable(str(out), f"cannot be written: {problem.strerror}") from None
+    finally:
+        with suppress(OSError):  # it was renamed, or never made
+            part.unlink()
 
 
 def render(strategy: str, documents: Sequence[tuple[Tree, list[Chunk]]]) -> str:
     """The page. Nothing in it is loaded or run; document text is only ever shown."""
+    from importlib.resources import files  # 10 ms that other views need not wait for
+
     page = Template(files("quire.surfaces").joinpath("chunk_page.html").read_text("utf-8"))
     titles = ", ".join(tree.title for tree, _ in documents[:3])
     return page.substitute(
+        version=VERSION,
         title=_text(f"{titles}: chunks by {strategy}"),
         documents="\n".join(
             _document(f"d{number}", strategy, tree, chunks) for number, (tree, chunks) in enumerate(documents)

@@ -5,6 +5,7 @@ Commands import what they need when they run, so that `quire --help` is instant.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quire.config import LIBRARY, MCP_KEY
-from quire.errors import QuireError, SourceError
+from quire.errors import QuireError, SettingError, SourceError
 from quire.version import VERSION
 
 if TYPE_CHECKING:
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from quire.stores.rows import DocumentRow
     from quire.tree import Tree
 
-_files = click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
+_name_of_file = click.Path(readable=False, allow_dash=True)  # which may hold any bytes
+_files = click.argument("files", nargs=-1, required=True, type=_name_of_file, metavar="FILE...|-")
 _library = click.option(
     "-L",
     "--library",
     envvar=LIBRARY,
+    type=_name_of_file,
     metavar="FILE|URL",
     help="A file or postgresql://…; by default the `library` setting, else the nearest .quire/library.db "
     "upward, else your own.",
@@ -52,7 +55,26 @@ def main() -> None:
         sys.exit(render.exit_code(error))
 
 
+class _Command(click.Command):
+    def invoke(self, ctx: click.Context) -> object:
+        """Run it with text that can be stored and printed, whatever was typed; files keep their names."""
+        for parameter in self.params:
+            if parameter.type is click.STRING and parameter.name:
+                ctx.params[parameter.name] = _as_text(ctx.params[parameter.name])
+        return super().invoke(ctx)
+
+
+def _as_text(value: Any) -> Any:
+    from quire.surfaces import render
+
+    if isinstance(value, tuple):
+        return tuple(map(_as_text, value))
+    return render.as_text(value) if isinstance(value, str) and not value.isascii() else value
+
+
 class _Commands(click.Group):
+    command_class = _Command
+
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; Ctrl-C ends it as it ends other programs, where it says no more itself."""
         try:
@@ -102,8 +124,10 @@ def chunk(
       cat README.md | quire chunk - --json
     """
     from quire import chunkers, config
-    from quire.surfaces import render
+    from quire.surfaces import chunk_page, render
 
+    if html:
+        chunk_page.check(html, files)
     settings = _settings()
     name = strategy or settings.chunk.strategy
     given = {"max_tokens": max_tokens, "overlap": overlap}
@@ -122,13 +146,15 @@ def chunk(
 
     code = _each(files, settings, one)
     if html and shown:
-        _write_page(html, name, shown)
+        chunk_page.check(html, files)  # it may have been made meanwhile
+        chunk_page.write(html, chunk_page.render(name, shown))
+        _note(f"Wrote {html}")
     sys.exit(code)
 
 
 @quire.command()
 @_library
-@click.argument("sources", nargs=-1, required=True, metavar="FILE|FOLDER|URL|SITE...|-")
+@click.argument("sources", nargs=-1, required=True, type=_name_of_file, metavar="FILE|FOLDER|URL|SITE...|-")
 @click.option("-c", "--collection", help="The name to file them under; by default the folder's or site's.")
 @click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
 @click.option("--external", is_flag=True, help="They are other people's: never promoted.")
@@ -242,7 +268,13 @@ def search(
 
 @quire.command()
 @_library
-@click.option("--to", required=True, metavar="FILE|URL", help="The library to copy to; made if need be.")
+@click.option(
+    "--to",
+    required=True,
+    type=_name_of_file,
+    metavar="FILE|URL",
+    help="The library to copy to; made if need be.",
+)
 @_json
 def copy(library: str | None, to: str, as_json: bool) -> None:
     """Copy a library to another place, such as a team's PostgreSQL database, or back.
@@ -261,7 +293,7 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
 
     with _opened(library) as opened, _bar() as bar:
         try:
-            done = opened.copy(to, progress=bar)
+            done = opened.copy(_in_utf8(to), progress=bar)
         except KeyboardInterrupt:
             _complain("Stopped. What was copied is complete; type the same command to go on.")
             sys.exit(130)
@@ -346,7 +378,7 @@ def read(
 
 @quire.command()
 @_library
-@click.argument("sources", nargs=-1, required=True, metavar="FILE|ADDRESS...")
+@click.argument("sources", nargs=-1, required=True, type=_name_of_file, metavar="FILE|ADDRESS...")
 @_json
 def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
     """Print the outline of a file or of an indexed document: headings, and the tokens under each.
@@ -370,13 +402,13 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
         else:
             click.echo("\n".join(render.toc_lines(tree, sizes)))
 
-    files = tuple(name for name in sources if name == "-" or Path(name).exists() or ":" not in name)
+    files = tuple(name for name in sources if name == "-" or os.path.exists(name) or ":" not in name)  # noqa: PTH110
     code = _each(files, settings, one)
     indexed = [name for name in sources if name not in files]
     if indexed:
         with _opened(library) as opened:
             for name in indexed:
-                one(opened.toc(name))
+                one(opened.toc(render.as_text(name)))
     sys.exit(code)
 
 
@@ -402,7 +434,7 @@ def list_documents(library: str | None, collection: str | None, as_json: bool) -
         if as_json:
             _print_json(render.document_json(row))
         else:
-            click.echo(f"{render.safe(row.address)}  {render.safe(row.title)}  ({row.chunk_count:,})")
+            click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({row.chunk_count:,})")
 
 
 @quire.command()
@@ -804,7 +836,7 @@ def forget(
 
 @quire.command("export")
 @_library
-@click.argument("file", default="-", metavar="[FILE|-]")
+@click.argument("file", default="-", type=_name_of_file, metavar="[FILE|-]")
 def export_entries(library: str | None, file: str) -> None:
     """Write all memories and knowledge as lines of JSON.
 
@@ -826,7 +858,7 @@ def export_entries(library: str | None, file: str) -> None:
 
 @quire.command("import")
 @_library
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", type=_name_of_file, metavar="FILE|-")
 @_json
 def import_entries(library: str | None, file: str, as_json: bool) -> None:
     """Take in memories and knowledge that were exported. What is here already stays as it is.
@@ -868,7 +900,7 @@ def promote(library: str | None, address: str, level: str, as_json: bool) -> Non
     if as_json:
         _print_json(render.document_json(row))
     else:
-        click.echo(f"{render.safe(row.address)} is {row.promotion}.")
+        click.echo(f"{render.line(row.address)} is {row.promotion}.")
 
 
 def _said(text: str) -> str:
@@ -881,7 +913,7 @@ def _show_kept(row: DocumentRow, as_json: bool) -> None:
     if as_json:
         _print_json(render.document_json(row))
     else:
-        click.echo(render.safe(row.address))
+        click.echo(render.line(row.address))
 
 
 def _show_gone(what: str, rows: list[DocumentRow], dry_run: bool, as_json: bool) -> None:
@@ -893,7 +925,7 @@ def _show_gone(what: str, rows: list[DocumentRow], dry_run: bool, as_json: bool)
         _print_json({done: [row.address for row in rows], "dry_run": dry_run})
         return
     for row in rows:
-        click.echo(render.safe(row.address))
+        click.echo(render.line(row.address))
     noun = render.counted(len(rows), "document") if what == "remove" else _entries(len(rows))
     _note(f"{f'Would {what}' if dry_run else done.capitalize()} {noun}.")
 
@@ -950,18 +982,9 @@ def mcp(
       quire mcp --root ~/notes --root ~/docs
       QUIRE_MCP_KEY=... quire mcp --http --host 192.168.1.5
     """
-    from importlib.util import find_spec
-
-    from quire.errors import MissingExtra
-
-    if find_spec("mcp") is None:
-        raise MissingExtra("The MCP server", "mcp")
-    from quire.library import default_url
     from quire.surfaces import mcp as server
 
-    settings = _settings()
-    url = library or settings.library or default_url()
-    service = server.Service(url, settings, read_only=read_only, roots=roots)
+    service = server.Service(_url(library), _settings(), read_only=read_only, roots=roots)
     if http:
         server.serve_http(service, host, port, key)
     else:
@@ -1059,11 +1082,16 @@ def _show_plans(plans: list[Plan], as_json: bool) -> None:
 
 
 def _opened(library: str | None, *, create: bool = False) -> Library:
-    from quire.library import Library, default_url
+    from quire.library import Library
 
-    settings = _settings()
-    url = library or settings.library or default_url(create=create)
-    return Library.open(url, create=create, config=settings)
+    return Library.open(_url(library, create=create), create=create, config=_settings())
+
+
+def _url(library: str | None, *, create: bool = False) -> str:
+    """The library that is meant: as named, as the settings say, or the nearest one."""
+    from quire.library import default_url
+
+    return _in_utf8(library or _settings().library or default_url(create=create))
 
 
 def _settings() -> Config:
@@ -1084,7 +1112,16 @@ def _settings() -> Config:
 def _safe(text: str) -> str:
     from quire.surfaces import render
 
-    return render.safe(text)
+    return render.line(text)
+
+
+def _in_utf8(library: str) -> str:
+    """The name of a library. Raises SettingError for one that no database takes."""
+    from quire.surfaces import render
+
+    if render.as_text(library) != library:
+        raise SettingError("library", "its name is not UTF-8. Name another place: -L FILE")
+    return library
 
 
 def _bar() -> Any:
@@ -1150,21 +1187,11 @@ def _print_chunks(tree: Tree, strategy: str, chunks: list[Chunk]) -> None:
     document = tree.document
     sizes = [chunk.tokens for chunk in chunks] or [0]
     click.secho(
-        f"{document.path}: {render.counted(len(chunks), 'chunk')} by {strategy}, "
+        f"{render.line(document.path)}: {render.counted(len(chunks), 'chunk')} by {strategy}, "
         f"{render.counted(sum(sizes), 'token')} ({min(sizes):,} to {max(sizes):,} each), "
         f"{render.counted(len(document.source), 'byte')}, {render.counted(document.lines, 'line')}",
         fg="cyan",
     )
-
-
-def _write_page(out: Path, strategy: str, shown: list[tuple[Tree, list[Chunk]]]) -> None:
-    from quire.surfaces import chunk_page
-
-    try:
-        out.write_text(chunk_page.render(strategy, shown), "utf-8")
-    except OSError as problem:
-        raise click.ClickException(f"{out}: {problem.strerror}") from None
-    _note(f"Wrote {out}")
 
 
 def _width() -> int:
@@ -1174,18 +1201,18 @@ def _width() -> int:
 
 
 def _print_json(value: Any) -> None:
-    import json
+    from quire.surfaces import render
 
-    click.echo(json.dumps(value, ensure_ascii=False))
+    click.echo(render.as_json(value))
 
 
 def _complain(text: str) -> None:
     from quire.surfaces import render
 
-    click.secho(f"quire: {render.safe(text)}", fg="red", err=True)
+    click.secho(f"quire: {render.line(render.cut(text))}", fg="red", err=True)
 
 
 def _note(text: str) -> None:
     from quire.surfaces import render
 
-    click.secho(render.safe(text), dim=True, err=True)
+    click.secho(render.line(render.cut(text)), dim=True, err=True)

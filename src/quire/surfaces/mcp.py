@@ -12,6 +12,8 @@ import hmac
 import ipaddress
 import logging
 import multiprocessing
+import os
+import re
 import signal
 import socket
 import sys
@@ -27,10 +29,14 @@ from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
+    PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
+    ErrorData,
+    JSONRPCError,
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
@@ -42,8 +48,10 @@ from mcp_types import (
     TextContent,
     TextResourceContents,
     ToolAnnotations,
+    jsonrpc_message_adapter,
 )
 from mcp_types import Tool as Told
+from pydantic import ValidationError
 
 from quire import redact, tokens
 from quire.config import Config
@@ -56,6 +64,7 @@ from quire.surfaces.mcp_tools import TOOLS, Add, Tool
 from quire.version import VERSION
 
 if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from quire.library import Library
@@ -70,6 +79,8 @@ INSTRUCTIONS = (
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
 _MOST_JOBS = 10  # that are remembered
+# Every escape of JSON; `half` is one of a surrogate pair whose other half is missing.
+_ESCAPE = re.compile(r"\\(?:ud[89ab]..\\ud[c-f]..|(?P<half>ud[89a-f][0-9a-f]{2})|.)", re.IGNORECASE)
 _TICK = 0.1  # seconds between looks at how far an add has come
 
 
@@ -189,7 +200,7 @@ class Service:
         if not inside:
             allowed = ", ".join(map(str, self.roots))
             raise SettingError("sources", f"{source}: is outside the folders that may be read: {allowed}")
-        return str(next((path for path in inside if path.exists()), inside[0]))
+        return str(next((path for path in inside if os.path.exists(path)), inside[0]))  # noqa: PTH110
 
     # --------------------------------------------------------------------------------- resources
 
@@ -343,11 +354,47 @@ def serve(service: Service) -> None:
 
     async def main() -> None:
         # While this is open, what anything else prints goes to stderr: the SDK keeps stdout to itself.
-        async with stdio_server() as (incoming, outgoing):
-            await service.server.run(incoming, outgoing, service.server.create_initialization_options())
+        options = service.server.create_initialization_options()
+        async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
+            readable, received = anyio.create_memory_object_stream[SessionMessage](0)
+            group.start_soon(_relay, incoming, readable, outgoing)
+            await service.server.run(received, outgoing, options)
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the thread that reads stdin
     _until_done(service, lambda: anyio.run(main))
+
+
+async def _relay(
+    incoming: ReadStream[SessionMessage | Exception],
+    readable: WriteStream[SessionMessage],
+    outgoing: WriteStream[SessionMessage],
+) -> None:
+    """Hand on messages. What cannot be read is mended or answered: no client waits in vain."""
+    async with incoming, readable:
+        async for item in incoming:
+            line = _unreadable(item) if isinstance(item, Exception) else ""
+            message = _mended(line) if isinstance(item, Exception) else item
+            if message:
+                await readable.send(message)
+            elif line.strip():
+                problem = ErrorData(code=PARSE_ERROR, message="That line is no message of JSON-RPC.")
+                await outgoing.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=problem)))
+
+
+def _unreadable(problem: Exception) -> str:
+    """The line that a problem is about."""
+    if not isinstance(problem, ValidationError):
+        return str(problem)
+    return str(problem.errors(include_url=False)[0]["input"])
+
+
+def _mended(line: str) -> SessionMessage | None:
+    """A message that only half a surrogate pair made unreadable, such as half an emoji."""
+    whole = _ESCAPE.sub(lambda found: r"\ufffd" if found["half"] else found[0], line)
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False))
+    except ValidationError:
+        return None
 
 
 def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
@@ -402,8 +449,8 @@ def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
-    except OSError as problem:
-        why = problem.strerror or str(problem)
+    except (OSError, UnicodeError) as problem:  # a name too long is no host
+        why = getattr(problem, "strerror", None) or str(problem)
         raise SettingError("port", f"cannot listen on {host}:{port}: {why}. Name another: --port N") from None
 
 

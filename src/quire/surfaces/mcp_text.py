@@ -74,7 +74,13 @@ def on_one_line(text: str) -> str:
 
 def meant(name: str) -> str:
     """A name as it is stored, from one that was made visible."""
-    return _CODE.sub(lambda found: chr(min(int(found[1], 16), 0x10FFFF)), name)
+    return _CODE.sub(_meant, name)
+
+
+def _meant(found: re.Match[str]) -> str:
+    """The character of a code; a code that stands for none, or for half of one, stays as it is."""
+    code = int(found[1], 16)
+    return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else found[0]
 
 
 def quoted(text: str) -> str:

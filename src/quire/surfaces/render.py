@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.sync import Changes
 
 _KINDS = 8  # of skipped files that are named
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONGEST = 1000  # characters of a message
 DONE, NOTHING, USAGE, PARTLY, FAILED = range(5)
 EXIT_CODES: dict[type[QuireError], int] = {
     NoResults: NOTHING,
@@ -55,6 +58,27 @@ EXIT_CODES: dict[type[QuireError], int] = {
 def exit_code(error: QuireError) -> int:
     """The exit code of an error, by the nearest class that has one."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+def line(text: str) -> str:
+    """A name or a message: safe, and in one line."""
+    return safe(text).replace("\n", "\\u{a}")
+
+
+def as_text(argument: str) -> str:
+    r"""An argument as it can be stored: bytes that are not UTF-8 are written `\\xNN`, as in paths."""
+    return _SURROGATE.sub(lambda found: safe(found[0]), argument)
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON in one line, which every reader of UTF-8 takes."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _SURROGATE.sub(lambda found: json.dumps(safe(found[0]))[1:-1], text)
+
+
+def cut(text: str) -> str:
+    """A message without its middle, if it is long: the end says what to do."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 def first_line(text: str, width: int) -> str:
@@ -126,7 +150,7 @@ def counted(number: int, noun: str) -> str:
 def chunk_lines(chunk: Chunk, width: int) -> Iterable[str]:
     """A chunk in two lines: where it stands, and how it begins."""
     lines = f"lines {chunk.start_line}–{chunk.end_line}"
-    name = safe(" › ".join(chunk.trail)) + (f" ~{chunk.part}" if chunk.part else "")
+    name = line(" › ".join(chunk.trail)) + (f" ~{chunk.part}" if chunk.part else "")
     yield f"{chunk.index:>4}  {name}"
     yield f"      {lines}, {counted(chunk.tokens, 'token')}: {first_line(chunk.text, width)}"
 
@@ -136,7 +160,7 @@ def toc_lines(tree: Tree, tokens: dict[int, int]) -> Iterable[str]:
     for section in tree.sections:
         depth = len(section.trail) - 1
         if depth or section is tree.root:
-            yield f"{'  ' * depth}{safe(section.title)}  ({tokens[section.position]:,})"
+            yield f"{'  ' * depth}{line(section.title)}  ({tokens[section.position]:,})"
 
 
 def found_json(found: Found) -> dict[str, Any]:
@@ -154,8 +178,8 @@ def result_lines(number: int, result: Result) -> tuple[str, str, str]:
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
     where += ", changed since" if result.stale else ""
     return (
-        f"{number:>3}. {safe(result.address)}",
-        f"     {safe(' › '.join(result.trail))}  ({where})",
+        f"{number:>3}. {line(result.address)}",
+        f"     {line(' › '.join(result.trail))}  ({where})",
         f"     {safe(result.snippet)}",
     )
 
@@ -227,7 +251,7 @@ def skipped_line(kinds: Mapping[str, int]) -> str:
 
 def missing_line(addresses: Sequence[str]) -> str:
     """What to say of documents that stay though their files are gone."""
-    first = safe(addresses[0])
+    first = line(addresses[0])
     if len(addresses) == 1:
         return f"The file of {first} is gone. The document stays until you add --prune."
     return (
@@ -242,20 +266,20 @@ _SHOWN_ALONE = (*_CHANGES, "keep", "refuse")
 
 def plan_lines(plan: Plan) -> Iterable[str]:
     """A plan for people: each change on a line, what is left out by its reason, and a sum."""
-    yield safe(plan.source.name)
+    yield line(plan.source.name)
     for item in plan.items:
         if item.action in _SHOWN_ALONE or (item.action == "skip" and not item.kind):
-            old = f"{safe(item.old_path)} → " if item.old_path else ""
-            told = "" if item.action in ("add", "move") else f"  ({safe(item.reason)})"
-            yield f"  {item.action:<7} {old}{safe(item.path)}{told}"
+            old = f"{line(item.old_path)} → " if item.old_path else ""
+            told = "" if item.action in ("add", "move") else f"  ({line(item.reason)})"
+            yield f"  {item.action:<7} {old}{line(item.path)}{told}"
     ignored = Counter(item.reason for item in plan.items if item.action == "ignore")
     for reason, number in sorted(ignored.items()):
-        yield f"  ignore  {counted(number, 'path')}: {safe(reason)}"
+        yield f"  ignore  {counted(number, 'path')}: {line(reason)}"
     if skipped := skipped_line(Counter(item.kind for item in plan.items if item.kind)):
         yield f"  {skipped.replace('skipped', 'skip   ', 1)}"
     yield f"  {plan_sum(plan)}"
     if plan.problem and not plan.of("keep"):
-        yield f"  problem: {safe(plan.problem)}"
+        yield f"  problem: {line(plan.problem)}"
 
 
 def plan_sum(plan: Plan) -> str:
@@ -277,16 +301,16 @@ def source_lines(source: SourceRow, now_ms: int) -> Iterable[str]:
     """A source for people: what and where it is, what it holds, and how it is."""
     checked = f"checked {age(now_ms - source.checked_at)} ago" if source.checked_at else "never checked"
     held = counted(source.documents, "document")
-    yield f"{safe(source.name)}"
-    yield f"     {source.type} in {safe(source.collection)}: {held}, {checked}{_options(source)}"
+    yield f"{line(source.name)}"
+    yield f"     {source.type} in {line(source.collection)}: {held}, {checked}{_options(source)}"
     if source.problem:
-        yield f"     problem: {safe(source.problem)}"
+        yield f"     problem: {line(source.problem)}"
 
 
 def _options(source: SourceRow) -> str:
     options = source.options
-    told = [f"include {safe(' '.join(options.include))}"] if options.include else []
-    told += [f"exclude {safe(' '.join(options.exclude))}"] if options.exclude else []
+    told = [f"include {line(' '.join(options.include))}"] if options.include else []
+    told += [f"exclude {line(' '.join(options.exclude))}"] if options.exclude else []
     told += [f"without {counted(len(options.without), 'removed document')}"] if options.without else []
     told += ["keeps what is gone"] if options.keep else []
     told += [source.kind] if source.kind != "document" else []
@@ -318,7 +342,7 @@ def copied_line(done: Copied) -> str:
 
 def embedded_line(done: Embedded) -> str:
     """What an embedding run did, in a sentence."""
-    parts = [f"{counted(done.embedded, 'chunk')} embedded with {safe(done.model)}"]
+    parts = [f"{counted(done.embedded, 'chunk')} embedded with {line(done.model)}"]
     parts += [f"{done.reused:,} known already"] if done.reused else []
     parts += [f"{counted(len(done.failed), 'document')} failed"] if done.failed else []
     return f"{', '.join(parts)}: {done.seconds:.1f} s"
@@ -349,10 +373,10 @@ def changes_json(changes: Changes) -> dict[str, Any]:
 
 def changes_lines(changes: Changes) -> Iterable[str]:
     """What `quire refresh --check` prints."""
-    yield from (f"changed  {safe(row.address)}" for row in changes.changed)
-    yield from (f"missing  {safe(row.address)}" for row in changes.missing)
-    yield from (f"new      {safe(address)}" for address in changes.new)
-    yield from (f"remade   {safe(row.address)}" for row in changes.remade)
+    yield from (f"changed  {line(row.address)}" for row in changes.changed)
+    yield from (f"missing  {line(row.address)}" for row in changes.missing)
+    yield from (f"new      {line(address)}" for address in changes.new)
+    yield from (f"remade   {line(row.address)}" for row in changes.remade)
 
 
 def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[str, str]) -> dict[str, Any]:
@@ -362,17 +386,17 @@ def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[s
 
 def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     """The status for people."""
-    yield f"{shown['library']}"
+    yield line(shown["library"])
     yield (
         f"{counted(shown['documents'], 'document')}, {counted(shown['sections'], 'section')}, "
         f"{counted(shown['chunks'], 'chunk')}, {counted(shown['bytes'], 'byte')}"
     )
     for name, documents in shown["collections"].items():
-        yield f"  {safe(name)}  {counted(documents, 'document')}"
+        yield f"  {line(name)}  {counted(documents, 'document')}"
     if shown["model"]:
         done = shown["embedded"] == shown["chunks"]
         how_far = "all chunks" if done else f"{shown['embedded']:,} of {counted(shown['chunks'], 'chunk')}"
-        yield f"embedded with {safe(shown['model'])}: {how_far}"
+        yield f"embedded with {line(shown['model'])}: {how_far}"
     for address, reason in shown["not_embedded"].items():
-        yield f"not embedded: {safe(address)}: {safe(reason)}"
-    yield from (f"problem: {problem}" for problem in shown["problems"])
+        yield f"not embedded: {line(address)}: {line(reason)}"
+    yield from (f"problem: {line(problem)}" for problem in shown["problems"])

@@ -1,0 +1,5 @@
+"""`python -m quire` is the command `quire`."""
+
+from quire.surfaces.cli import main
+
+main()
