@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 _TERMS = str(analyze.VERSION)
-_MAGIC = b"SQLite format 3\0"
+_SMALLEST = 512  # bytes of a database: a page. SQLite takes a file of one byte for an empty one
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
 _SHIFT = MAX_CHUNKS.bit_length() - 1
@@ -122,11 +122,19 @@ class SqliteStore:
 
     def _identify(self) -> None:
         """Refuse a file that is no database, another program's, or a newer Quire's, without writing to it."""
-        with open(self.path, "rb") as file:
-            if file.read(len(_MAGIC)) != _MAGIC:
-                raise self._error("is not a library. It was left as it is; name another file.")
+        # Through SQLite alone: whoever closes a file that was opened in another way drops the locks that all
+        # of this process's connections have on it. Then another process may delete their log.
         # Only a file with a log beside it needs more than itself to be read; opened otherwise, it gets one.
-        with closing(self._connect("ro" if os.path.exists(f"{self.path}-wal") else "ro&immutable=1")) as db:
+        foreign = self._error("is not a library. It was left as it is; name another file.")
+        if os.path.getsize(self.path) < _SMALLEST:
+            raise foreign
+        try:
+            db = self._connect("ro" if os.path.exists(f"{self.path}-wal") else "ro&immutable=1")
+        except sqlite3.DatabaseError as problem:
+            if problem.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
+            raise foreign from problem
+        with closing(db):
             self._check_ids(db)
 
     def _check_ids(self, db: sqlite3.Connection) -> None:
