@@ -12,6 +12,7 @@ QuireError
 │   └── TransientError the network or its server failed; it may work later
 ├── EmbeddingError     a model cannot be reached or used; searching by words goes on
 ├── LibraryError       a library cannot be opened, read or written; it was left as it was
+│   └── LibraryHeld    this process must first close it elsewhere
 ├── NoResults          what was asked for is not there; the nearest things are named
 └── BrokenInvariant    a strategy's rule cannot be kept on this document
 """
@@ -112,6 +113,10 @@ class LibraryError(QuireError):
     def __init__(self, library: str, problem: str) -> None:
         self.library = library
         super().__init__(f"{library}: {problem}")
+
+
+class LibraryHeld(LibraryError):
+    """A library was restored, and another part of this process still has the old one open."""
 
 
 class NoResults(QuireError):

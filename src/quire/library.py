@@ -11,12 +11,13 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import Concatenate, ParamSpec, TextIO, TypeVar
 
 from quire import copying, embedding, indexer, memory, reading, searcher, visitor
 from quire import embed as models
@@ -51,6 +52,8 @@ from quire.tokens import counter
 from quire.tree import Tree
 
 log = logging.getLogger("quire")
+P = ParamSpec("P")
+T = TypeVar("T")
 DOCUMENTS = ("document", "external")  # the kinds that a search looks at
 PROMOTIONS = ("standard", "important", "critical")
 _WEIGHED = 30  # results that a context pack is made of, at most
@@ -64,6 +67,17 @@ class Changes:
 
     changed: tuple[DocumentRow, ...]
     missing: tuple[DocumentRow, ...]
+
+
+def _writes(method: Callable[Concatenate[Library, P], T]) -> Callable[Concatenate[Library, P], T]:
+    """Do all that a method does to one library, though its file may be replaced meanwhile."""
+
+    @wraps(method)
+    def wrapped(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.store.writing():
+            return method(self, *args, **kwargs)
+
+    return wrapped
 
 
 class Library:
@@ -96,6 +110,7 @@ class Library:
 
     # ------------------------------------------------------------------------------------ adding
 
+    @_writes
     def add(
         self,
         *paths: str | os.PathLike[str],
@@ -167,6 +182,7 @@ class Library:
             self.store, root, name, self.config, kind=kind, prune=prune, only=only, progress=progress
         )
 
+    @_writes
     def refresh(self, *, prune: bool = False, progress: Progress | None = None) -> Report:
         """Bring every folder, page and site that was added up to date."""
         report = Report()
@@ -229,6 +245,7 @@ class Library:
                 missing += [row for row in rows.values() if row.seq in gone]
         return changed, missing
 
+    @_writes
     def remove(
         self,
         *addresses: str,
@@ -259,6 +276,7 @@ class Library:
             self.store.remove([row.seq for row in rows])
         return rows
 
+    @_writes
     def promote(self, address: str, level: str) -> DocumentRow:
         """Make a document standard, important or critical; a section cannot be promoted alone."""
         if level not in PROMOTIONS:
@@ -276,9 +294,10 @@ class Library:
 
         Raises LibraryError if what arrived is not what was sent.
         """
-        with Library.open(to, create=True, config=self.config) as target, self.store.reading():
+        with Library.open(to, create=True, config=self.config) as target:
             name = re.sub(r"(?<=:)[^:@/]*(?=@)", "…", target.url)  # without its password
-            return copying.copy(self.store, target.store, name, progress)
+            with self.store.reading(), target.store.writing():
+                return copying.copy(self.store, target.store, name, progress)
 
     def grant(self, role: str, collections: Iterable[str]) -> None:
         """Let a role of a PostgreSQL server see and write these collections and no others."""
@@ -289,6 +308,7 @@ class Library:
 
     # --------------------------------------------------------------------------------- embedding
 
+    @_writes
     def embed(self, model: str | None = None, *, progress: Progress | None = None) -> Embedded:
         """Embed what has no vector yet. Another model's vectors serve only once it has them all.
 
@@ -447,7 +467,7 @@ class Library:
 
     def _critical(self, collection: str | None) -> list[DocumentRow]:
         """The critical documents of a collection, or of all, looked for once in each generation."""
-        key = self.store.generation(), collection
+        key = self.store.version(), collection
         if self._critical_rows[0] != key:
             rows = self.store.documents(Filters(collection, DOCUMENTS))
             self._critical_rows = key, [row for row in rows if row.promotion == "critical"]
@@ -539,6 +559,7 @@ class Library:
             best.setdefault(result.document_id if group else result.chunk_ids[0], result)
         return replace(found, results=tuple(best.values())[: settings.limit])
 
+    @_writes
     def forget(
         self,
         *addresses: str,
@@ -574,6 +595,7 @@ class Library:
             part.unlink(missing_ok=True)
         return number
 
+    @_writes
     def import_(self, source: str | os.PathLike[str] | Iterable[str | bytes]) -> Report:
         """Take in JSON lines, as `export` writes them. A line that cannot be is reported; the rest goes on.
 
@@ -595,6 +617,7 @@ class Library:
         self._embed_new(report, None)
         return report
 
+    @_writes
     def _keep(self, entry: Entry) -> DocumentRow:
         report = Report()
         row = memory.keep(self.store, entry, self.config, report)
