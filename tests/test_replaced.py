@@ -16,6 +16,7 @@ from mcp import Client
 
 from quire.errors import LibraryError, LibraryHeld
 from quire.library import Library
+from quire.stores import sqlite, sqlite_file
 from quire.stores.base import Store
 from quire.stores.sqlite import SqliteStore
 from tests import crash, postgres
@@ -339,16 +340,35 @@ def test_an_overwritten_library_whose_log_has_changes_is_refused(
 
 
 @uses
-def test_a_replaced_library_whose_log_has_changes_is_refused(
+def test_changes_in_the_log_of_a_replaced_library_go_into_the_file_that_was_replaced(
     path: Path, use: Callable[[Library], object]
 ) -> None:
     """States: what was written to the old file is not taken for changes to the new one."""
+    shell('ln "$1" "$1.replaced"', path)
     with Library.open(path, config=WORDS) as library:
         with someone_reading(path):
-            add(library, "in the log.md")
+            add(library, "logged.md")
             shell(MOVE, path, path.with_name("backup.db"))
-        with pytest.raises(LibraryError, match=r"replaced, but library\.db-wal has .* Nothing was written"):
-            use(library)
+        use(library)
+        assert "logged.md" not in paths(library)
+    assert "old.md" in sound(path)
+    assert sound_elsewhere(path.with_name("library.db.replaced")) == ["logged.md", "old.md"]
+
+
+def test_a_replaced_library_is_refused_while_its_log_is_in_use(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """States: changes in the log that cannot be folded in are not taken for changes to the new file."""
+    monkeypatch.setattr(sqlite, "_PATIENCE", 0.01)
+    monkeypatch.setattr(sqlite_file, "_PAUSES", [0.01])
+    with Library.open(path, config=WORDS) as library, someone_reading(path):
+        add(library, "in the log.md")
+        shell(MOVE, path, path.with_name("backup.db"))
+        for use in (read, write, remember, paths):
+            with pytest.raises(
+                LibraryError, match=r"replaced, but library\.db-wal has .* Nothing was written"
+            ):
+                use(library)
     shell('cmp "$1" "$2"', path, path.with_name("backup.db"))
     shell('rm "$1-wal" "$1-shm"', path)
     assert sound_elsewhere(path) == ["old.md"]

@@ -60,6 +60,8 @@ _TERMS = str(analyze.VERSION)
 _SMALLEST = 512  # bytes of a database: a page. SQLite takes a file of one byte for an empty one
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
+_FAULTS = (sqlite3.OperationalError, sqlite3.DatabaseError)  # of the file; others are mistakes of ours
+_PATIENCE = 5.0  # seconds to wait for others who use the log of a replaced file
 _REPLACEMENTS = 20  # of the file while a transaction is begun
 _SHIFT = MAX_CHUNKS.bit_length() - 1
 _CACHE = 16_000  # kB of pages at most, of which a small library takes little
@@ -347,9 +349,23 @@ class SqliteStore:
         self._file.check_log()
         if self._work.is_bound:
             raise self._error(REPLACED)
-        self._file.wait_for_log()
+        if not self._file.is_there():
+            self._file.wait_for_log(self._is_log_in_the_way)
         self._drop()
         self._start()
+
+    def _is_log_in_the_way(self) -> bool:
+        """Whether the log of a file that was replaced has changes which the new one would be taken to have.
+
+        Changes to the old file go into the old file. Others are of a process that has opened the new one.
+        """
+        if self._file is None or self.read_only:
+            return False
+        self._db.execute("BEGIN IMMEDIATE")  # until nobody writes to the old file, which none begins to now
+        self._db.execute("ROLLBACK")
+        if self._file.has_changes():
+            self._checkpoint(_PATIENCE)
+        return self._file.is_log_in_the_way()
 
     def _drop(self) -> None:
         """Close the connection, unless that would harm the file that has taken the place of its own."""
@@ -392,8 +408,8 @@ class SqliteStore:
         try:
             self._begin("BEGIN")
             yield
-        except (sqlite3.OperationalError, sqlite3.DatabaseError) as problem:
-            if type(problem) not in (sqlite3.OperationalError, sqlite3.DatabaseError):  # a mistake of ours
+        except sqlite3.DatabaseError as problem:
+            if type(problem) not in _FAULTS:
                 raise
             raise self._error(f"cannot be read: {problem}") from problem
         finally:
@@ -435,7 +451,7 @@ class SqliteStore:
                 self._commit()
             except BaseException as error:
                 self._roll_back()
-                if isinstance(error, sqlite3.OperationalError):
+                if type(error) in _FAULTS:
                     raise self._error(f"nothing was written: {error}") from error
                 raise
 
@@ -454,6 +470,8 @@ class SqliteStore:
             raise self._error(REPLACED)
         self._db.execute("COMMIT")
         self._work.has_written = True
+        if file:
+            file.note_changes()
 
     def _roll_back(self) -> None:
         if self._is_open and self._db.in_transaction:  # a full disk has rolled back already
@@ -469,14 +487,22 @@ class SqliteStore:
     def _fold(self) -> None:
         """Fold the log in, without waiting. What cannot be folded in now is kept by the log.
 
-        What a transaction has just written to a file that was replaced meanwhile goes into that file: in
-        the log it would be taken for changes to the new one.
+        What a transaction has just written to a file that was replaced meanwhile goes into that file, and
+        soon: in the log it would be taken for changes to the new one.
         """
         file = self._file
-        if file is None or file.has_empty_log() or (file.is_at_path() and not self._is_ours(file)):
+        if file is None or file.has_empty_log():
             return
+        if not file.is_at_path():
+            if file.has_changes():
+                self._checkpoint(_PATIENCE)
+        elif self._is_ours(file):
+            self._checkpoint(0)
+
+    def _checkpoint(self, seconds: float) -> None:
+        """Fold the log into the connection's file, waiting so long for others who use it."""
         try:
-            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.OperationalError as problem:
             log.debug("%s: the log is not folded in yet: %s", self.path, problem)

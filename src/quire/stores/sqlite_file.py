@@ -12,6 +12,7 @@ import sqlite3
 import threading
 import time
 import urllib.parse
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
@@ -119,6 +120,7 @@ class OpenFile:
         _join(path, self.place)
         self._shm: Place | None = None
         self._log: int | None = None
+        self._salt = b""  # of the log, when it was last seen to have changes to this file
         self._facts: tuple[int, ...] | None = None  # of the file, when its content was last looked at
         self._is_old = False  # and whether it was so old then that a later write has another time
         self._state: State | None = None  # what its content was
@@ -198,6 +200,7 @@ class OpenFile:
                 raise self._error(_OVERWRITTEN)
             time.sleep(pause)  # another process may be folding the log in: then pages are of two moments
         if same and facts:
+            self.note_changes()
             self._state, self._facts, self._is_old = state, facts, abs(now - facts[-1]) > _TICK_NS
         return same
 
@@ -209,18 +212,31 @@ class OpenFile:
         if self.is_there() and not self.has_empty_log():
             raise self._error(_LOST)
 
-    def wait_for_log(self) -> None:
-        """Wait until the log at the path has no changes to the replaced file. Raises LibraryError."""
-        for pause in _PAUSES:
-            if not self._is_log_in_the_way():
-                return
-            time.sleep(pause)  # another process may have just written, and will fold it in
-        raise self._error(_MIXED)
+    def note_changes(self) -> None:
+        """Remember that what is in the log now are changes to this file."""
+        self._salt = self._salt_now()
 
-    def _is_log_in_the_way(self) -> bool:
+    def has_changes(self) -> bool:
+        """Whether what is in the log, be the file replaced or not, are certainly changes to this file."""
+        return self._salt != b"" and self._salt == self._salt_now()
+
+    def _salt_now(self) -> bytes:
+        """Eight bytes of the log's head: others, whenever it was folded in and is begun anew."""
+        return b"" if self._log is None else os.pread(self._log, 8, 16)
+
+    def is_log_in_the_way(self) -> bool:
+        """Whether the log at the path is the connection's own, and not empty."""
         if self._log is None or self.has_empty_log():
             return False
         return place_of(self._log_path) == place_of(self._log)
+
+    def wait_for_log(self, is_in_the_way: Callable[[], bool]) -> None:
+        """Wait until nothing is in the way in the log at the path of a replaced file. Raises LibraryError."""
+        for pause in _PAUSES:
+            if not is_in_the_way():
+                return
+            time.sleep(pause)  # another process may have just written, and will fold it in
+        raise self._error(_MIXED)
 
 
 def place_of(path: str | int) -> Place | None:
