@@ -324,7 +324,9 @@ class SqliteStore:
         view = self._view()  # before the file is looked at: what is checked is what will be read
         if not (self._file.is_there() and self._file.has_its_own()):
             return False
-        if not self._file.is_as_seen() and not self._file.is_same(view):
+        # Work that is bound to a file has looked at its content when it began.
+        is_known = self._file.is_untouched() if self._work.is_bound else self._file.is_as_seen()
+        if not is_known and not self._file.is_same(view):
             return False
         if view:
             self._recognize(view)
