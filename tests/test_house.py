@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import quire
+from tests import examples
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -119,23 +118,16 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("block", blocks("console"))
-def test_the_commands_of_the_readme_print_what_it_says(block: str, tmp_path: Path) -> None:
-    """README examples are run as tests, on a library of their own."""
-    bin_folder = Path(sys.executable).parent
-    env = {**os.environ, "QUIRE_LIBRARY": str(tmp_path / "library.db"), "COLUMNS": "100"}
-    for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-        done = subprocess.run(
-            f"PATH={shlex.quote(str(bin_folder))}:$PATH; {command}",
-            shell=True,
-            cwd=ROOT,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert re.sub(r"in \d+\.\d s", "in 0.0 s", done.stdout) == expected, command
+@pytest.mark.parametrize(
+    "page", [page for page in examples.PAGES if examples.blocks(page)], ids=lambda p: p.name
+)
+def test_the_commands_of_the_docs_print_what_they_say(page: Path, tmp_path: Path) -> None:
+    """Examples are run as tests, each block on a library of its own: python -m tests.examples writes them."""
+    for number, block in enumerate(examples.blocks(page)):
+        place = tmp_path / str(number)
+        place.mkdir()
+        for command, expected in examples.commands(block):
+            assert examples.printed(command, place) == expected, command
 
 
 @pytest.mark.parametrize("block", blocks("python"))

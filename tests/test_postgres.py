@@ -534,7 +534,7 @@ def test_common_words_rank_but_do_not_match(store: PostgresStore, monkeypatch: p
     every = scores(store, query.parse("filler3 common"))
     # In a large library only headings are looked at where a word is in too many chunks.
     monkeypatch.setattr(postgres_words, "CANDIDATES", 100)
-    store.words._known.generation = -1
+    store.words._known.version = ""
     assert len(found(store, "common", 50)) == 50
     assert scores(store, query.parse("filler3 common")) == pytest.approx(every, rel=0.02)
     assert found(store, "n", 5)[0].endswith(".md")

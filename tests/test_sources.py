@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -560,6 +562,27 @@ def test_libraries_of_before_get_the_sources_they_came_from(library: Library, tm
         ("folder", "flat", 2),
         ("text", "content", 1),
     ]
+
+
+def test_a_library_of_the_schema_before_sources_is_upgraded(tmp_path: Path, docs: Path) -> None:
+    """T16: a library made before sources were remembered opens, and follows what it came from."""
+    with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
+        library.add(docs)
+    with closing(sqlite3.connect(tmp_path / "l.db")) as db:
+        for statement in (
+            "DROP TABLE members",
+            "DROP TABLE sources",
+            "DELETE FROM facts WHERE name NOT IN ('generation', 'written', 'common_at', 'terms')",
+            "INSERT OR REPLACE INTO facts VALUES ('generation', '7')",
+            "PRAGMA user_version = 3",
+        ):
+            db.execute(statement)
+        db.commit()
+    with Library.open(tmp_path / "l.db", config=WORDS) as library:
+        assert [(s.type, s.documents) for s in library.sources()] == [("folder", 4)]
+        write(docs, {"new.md": "# new\n"})
+        assert library.refresh().added == 1
+        assert library.store.check() == []
 
 
 def forget_sources(library: Library) -> None:

@@ -239,8 +239,11 @@ def test_checking_a_sound_read_only_library_finds_nothing_wrong(shelf: Path, mod
 def killed(shelf: Path) -> None:
     """A library as kill -9 leaves it, its only document still in the write-ahead log."""
     with tempfile.TemporaryDirectory() as place:
-        Library.open(Path(place, "library.db"), create=True, config=WORDS).close()
-        with Library.open(Path(place, "library.db"), config=WORDS) as library:
+        path = Path(place, "library.db")
+        Library.open(path, create=True, config=WORDS).close()
+        with Library.open(path, config=WORDS) as library, closing(sqlite3.connect(path)) as reader:
+            reader.execute("BEGIN")  # while it reads, nothing is folded into the file
+            reader.execute("SELECT count(*) FROM documents").fetchone()
             add(library, "# A\n\nA zebra.\n")
             shutil.copytree(place, shelf, dirs_exist_ok=True)
 

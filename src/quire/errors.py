@@ -13,7 +13,8 @@ QuireError
 │   └── TransientError the network or its server failed; it may work later
 ├── EmbeddingError     a model cannot be reached or used; searching by words goes on
 ├── LibraryError       a library cannot be opened, read or written; it was left as it was
-│   └── Unstorable     the database does not take what one document holds
+│   ├── Unstorable     the database does not take what one document holds
+│   └── LibraryHeld    this process must first close it elsewhere
 ├── NoResults          what was asked for is not there; the nearest things are named
 └── BrokenInvariant    a strategy's rule cannot be kept on this document
 """
@@ -138,6 +139,10 @@ class LibraryError(QuireError):
 
 class Unstorable(LibraryError):
     """The database does not take what one document holds; others may be written."""
+
+
+class LibraryHeld(LibraryError):
+    """A library was restored, and another part of this process still has the old one open."""
 
 
 class NoResults(QuireError):

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import Concatenate, ParamSpec, TextIO, TypeVar
 
 from quire import copying, embedding, memory, places, reading, searcher, sync
 from quire import embed as models
@@ -53,11 +54,24 @@ from quire.tokens import counter
 from quire.tree import Tree
 
 log = logging.getLogger("quire")
+P = ParamSpec("P")
+T = TypeVar("T")
 DOCUMENTS = ("document", "external")  # the kinds that a search looks at
 PROMOTIONS = ("standard", "important", "critical")
 _WEIGHED = 30  # results that a context pack is made of, at most
 _APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
 _PER_ENTRY = 5  # sections that are looked at for each result of a recall
+
+
+def _writes(method: Callable[Concatenate[Library, P], T]) -> Callable[Concatenate[Library, P], T]:
+    """Do all that a method does to one library, though its file may be replaced meanwhile."""
+
+    @wraps(method)
+    def wrapped(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.store.writing():
+            return method(self, *args, **kwargs)
+
+    return wrapped
 
 
 class Library:
@@ -90,6 +104,7 @@ class Library:
 
     # ------------------------------------------------------------------------------------ adding
 
+    @_writes
     def add(
         self,
         *paths: str | os.PathLike[str],
@@ -165,6 +180,7 @@ class Library:
         known = self.store.documents(Filters(collection, (kind,), (f"*{entries.ending(text)}",)))
         return known[0].path if known else entries.named(text, datetime.now(UTC).date())
 
+    @_writes
     def refresh(self, *, prune: bool = False, keep: bool = False, progress: Progress | None = None) -> Report:
         """Bring every source up to date.
 
@@ -185,8 +201,12 @@ class Library:
 
     def sources(self) -> list[SourceRow]:
         """What was named to be held: files, folders, pages, sites and texts."""
+        if not self.store.adopted():
+            with self.store.writing():
+                named.adopt(self.store)
         return self.store.sources()
 
+    @_writes
     def remove_source(
         self, place: str, *, collection: str | None = None, dry_run: bool = False
     ) -> list[DocumentRow]:
@@ -200,6 +220,7 @@ class Library:
             self.store.drop_source(source)
         return rows
 
+    @_writes
     def move_source(self, old: str, new: str, *, dry_run: bool = False) -> list[tuple[SourceRow, SourceRow]]:
         """Follow a file or folder that moved, with every source under it; each source before and after.
 
@@ -212,6 +233,7 @@ class Library:
 
     # ---------------------------------------------------------------------------------- removing
 
+    @_writes
     def remove(
         self,
         *addresses: str,
@@ -250,6 +272,7 @@ class Library:
             raise NoResults(f"No document of {collection} is in {', '.join(within)}.")
         return rows
 
+    @_writes
     def promote(self, address: str, level: str) -> DocumentRow:
         """Make a document standard, important or critical; a section cannot be promoted alone."""
         if level not in PROMOTIONS:
@@ -268,7 +291,8 @@ class Library:
         Raises LibraryError if what arrived is not what was sent.
         """
         named.adopt(self.store)
-        with Library.open(to, create=True, config=self.config) as target, self.store.reading():
+        opened = Library.open(to, create=True, config=self.config)
+        with opened as target, self.store.reading(), target.store.writing():
             return copying.copy(self.store, target.store, target.url, progress)
 
     def grant(self, role: str, collections: Iterable[str]) -> None:
@@ -280,6 +304,7 @@ class Library:
 
     # --------------------------------------------------------------------------------- embedding
 
+    @_writes
     def embed(self, model: str | None = None, *, progress: Progress | None = None) -> Embedded:
         """Embed what has no vector yet. Another model's vectors serve only once it has them all.
 
@@ -438,7 +463,7 @@ class Library:
 
     def _critical(self, collection: str | None) -> list[DocumentRow]:
         """The critical documents of a collection, or of all, looked for once in each generation."""
-        key = self.store.generation(), collection
+        key = self.store.version(), collection
         if self._critical_rows[0] != key:
             rows = self.store.documents(Filters(collection, DOCUMENTS))
             self._critical_rows = key, [row for row in rows if row.promotion == "critical"]
@@ -530,6 +555,7 @@ class Library:
             best.setdefault(result.document_id if group else result.chunk_ids[0], result)
         return replace(found, results=tuple(best.values())[: settings.limit])
 
+    @_writes
     def forget(
         self,
         *addresses: str,
@@ -565,6 +591,7 @@ class Library:
             part.unlink(missing_ok=True)
         return number
 
+    @_writes
     def import_(self, source: str | os.PathLike[str] | Iterable[str | bytes]) -> Report:
         """Take in JSON lines, as `export` writes them. A line that cannot be is reported; the rest goes on.
 
@@ -586,6 +613,7 @@ class Library:
         self._embed_new(report, None)
         return report
 
+    @_writes
     def _keep(self, entry: Entry) -> DocumentRow:
         report = Report()
         row = memory.keep(self.store, entry, self.config, report)

@@ -1,7 +1,7 @@
 """The Store protocol: what indexing and searching ask of a database.
 
 Always: a reader sees a document's old version or its new one, whole; what `write` has returned
-from survives a crash; filters apply before any limit.
+from survives a crash; filters apply before any limit; a library that another has replaced is not written to.
 """
 
 from __future__ import annotations
@@ -65,6 +65,22 @@ class Store(Protocol):
 
     def reading(self) -> AbstractContextManager[None]:
         """Everything read within is of one moment."""
+        ...
+
+    def writing(self) -> AbstractContextManager[None]:
+        """All that is done within is done to one library. Raises LibraryError if another takes its place."""
+        ...
+
+    def settle(self) -> None:
+        """Bring the library to where a copy of its file has all of it, unless others are reading it."""
+        ...
+
+    def library_id(self) -> str:
+        """The random id of the library, which its backups share."""
+        ...
+
+    def version(self) -> str:
+        """A word that changes with every write, and that no other library has, nor a restored one."""
         ...
 
     def generation(self) -> int:

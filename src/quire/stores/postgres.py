@@ -81,6 +81,7 @@ class PostgresStore:
         self.db = Database(url, tenant, create=create)
         self.words = Words(self.db)
         self.vectors = VectorTable(self.db)
+        self.db.renewed = self._renew_terms
         try:
             self._renew_terms()
         except BaseException:
@@ -96,6 +97,23 @@ class PostgresStore:
         """Everything read within is of one moment. One within another is part of it."""
         with self.db.reading():
             yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All writes inside go into one library. Raises LibraryError if another takes its place."""
+        with self.db.bound():
+            yield
+
+    def settle(self) -> None:
+        """Nothing is left to do: the server keeps its own log."""
+
+    def library_id(self) -> str:
+        """The random id of the library, which its backups share."""
+        return self.db.library_id()
+
+    def version(self) -> str:
+        """A word that changes with every write, and that no other library has, nor a restored one."""
+        return self.db.version()
 
     def grant(self, role: str, collections: Iterable[str]) -> None:
         """Let a role of the server see and write these collections and no others; none takes it all away."""

@@ -38,10 +38,15 @@ MIN_VECTOR = (0, 7)
 ITERATIVE = (0, 8)  # pgvector goes on looking where filters leave too few
 USUAL = 100  # chunks that a search looks for
 PATIENCE_SECONDS = 30.0  # to try a transaction again
-_MAX_KEPT = 1000  # answers of one generation
+_MAX_KEPT = 1000  # answers of one version
+_GONE = "is gone: its schema, or part of it, was dropped while it was open. Nothing was written."
 _MAX_CONNECTIONS = 4
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_GENERATION = "SELECT sum(generation) FROM quire.writes"
+# Which library it is. One that was restored has the same id, and tables with other numbers.
+_IDENTITY = "(SELECT value FROM quire.facts WHERE name = 'id'), 'quire.facts'::regclass::oid"
+_GENERATION = f"SELECT (SELECT sum(generation) FROM quire.writes), {_IDENTITY}"
+_REPLACED = "was replaced by another library during this work. Do it again, so that it goes into that one."
+_NO_TABLE = ("42P01", "3F000")
 _SHIFT = MAX_CHUNKS.bit_length() - 1
 CHUNK_ID = f"c.document << {_SHIFT} | c.index"  # the id of a chunk `c`
 # Chunks by their ids, given as documents and indexes: policies let no operator at the ids near an index.
@@ -86,14 +91,22 @@ class Database:
         self.scope = tuple(named if scope is None else scope) or None
         self._reader: Connection | None = None
         self.moment: dict[str, Any] = {}  # what was read of the moment that is being read
-        self._kept: tuple[int, dict[Hashable, Any]] = (-1, {})  # a generation, and what was found of it
+        self._kept: tuple[str, dict[Hashable, Any]] = ("", {})  # a version, and what was found of it
+        self._bound, self._is_begun = 0, False  # to one library: how often, and whether it was used since
+        self.renewed: Callable[[], None] = lambda: None  # called when another library has been opened
+        self._open(create)
+
+    def _open(self, create: bool) -> None:
+        """Connect to the library that is there now."""
         try:
             # The pool would try again and again, and say nothing of why it cannot.
             with psycopg.connect(self.conninfo, autocommit=True) as db:
                 _Schema(db, self.name).bring_up(create)
                 facts = db.execute(_ABOUT).fetchone() or ()
+                identity = db.execute(f"SELECT {_IDENTITY}").fetchone() or ()
         except psycopg.Error as problem:
             raise self.error(f"cannot be opened: {_told(problem)}") from problem
+        self._identity: tuple[Any, ...] = identity
         self.is_owner, self._path, self.halfvec, version = facts
         self.vector_version = _version(version)
         self._begin = self._settings()
@@ -141,11 +154,40 @@ class Database:
         self._pool.close()
 
     @contextmanager
-    def _transaction(self, begin: str, end: str) -> Iterator[tuple[Connection, Any]]:
-        """A connection within a transaction, and the last value that beginning it gave."""
-        db, value = self._begun(begin)
+    def bound(self) -> Iterator[None]:
+        """Everything within is done to one library. Raises LibraryError if another takes its place."""
+        if not self._bound:
+            self._is_begun = False
+        self._bound += 1
         try:
-            yield db, value
+            yield
+        finally:
+            self._bound -= 1
+
+    def _renew(self) -> None:
+        """Open the library that has taken the place of this one. Raises LibraryError if there is none."""
+        if self._bound and self._is_begun:
+            raise self.error(_REPLACED)
+        old, self._kept = self._pool, ("", {})
+        try:
+            self._open(create=False)
+        except NoResults:
+            raise self.error(_GONE) from None
+        old.close()
+        self.renewed()
+
+    @contextmanager
+    def _transaction(self, begin: str, end: str) -> Iterator[tuple[Connection, Sequence[Any]]]:
+        """A connection within a transaction, and the last row that beginning it gave: what it is of."""
+        db, row = self._begun(begin)
+        if row[-2:] != self._identity:
+            db.execute("ROLLBACK")
+            self._pool.putconn(db)
+            self._renew()
+            db, row = self._begun(begin)
+        self._is_begun = True
+        try:
+            yield db, row
             db.execute(end)
         except BaseException:
             if not db.broken and not db.closed:
@@ -154,8 +196,8 @@ class Database:
         finally:
             self._pool.putconn(db)
 
-    def _begun(self, begin: str) -> tuple[Connection, Any]:
-        """A connection that works, as it has begun a transaction, and the last value that this gave.
+    def _begun(self, begin: str) -> tuple[Connection, tuple[Any, ...]]:
+        """A connection that works, as it has begun a transaction, and the last row that this gave.
 
         One that was cut off while nobody used it is given up for another: none is checked beforehand.
         """
@@ -166,7 +208,7 @@ class Database:
                 cursor = db.execute(begin)
                 while cursor.nextset():
                     pass
-                return db, (cursor.fetchone() or (None,))[0]
+                return db, cursor.fetchone() or ()
             except BaseException as problem:
                 self._pool.putconn(db)  # which lets go of what is broken, and rolls back the rest
                 if not (stale and isinstance(problem, psycopg.OperationalError) and db.closed):
@@ -190,11 +232,13 @@ class Database:
             return
         begin = f"{_BEGIN_READING}; {self._begin}; {_set(self._looks)}; {_GENERATION}"
         try:
-            with self._transaction(begin, "ROLLBACK") as (db, generation):
+            with self._transaction(begin, "ROLLBACK") as (db, (generation, *_)):
                 self._reader = db
                 self.moment = {"generation": int(generation), "looks": self._looks}
                 yield db
         except psycopg.Error as problem:
+            if problem.sqlstate in _NO_TABLE:
+                raise self.error(_GONE) from problem
             raise self.error(f"cannot be read: {_told(problem)}") from problem
         finally:
             self._reader, self.moment = None, {}
@@ -219,12 +263,22 @@ class Database:
         with self.reading():
             return int(self.moment["generation"])
 
-    def once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What was found of this generation of the library, or is found now."""
+    def library_id(self) -> str:
+        """The random id of the library, which its backups share."""
         with self.reading():
-            generation = self.generation()
-            if self._kept[0] != generation or len(self._kept[1]) > _MAX_KEPT:
-                self._kept = generation, {}
+            return str(self._identity[0])
+
+    def version(self) -> str:
+        """A word that changes with every write, and that no other library has, nor a restored one."""
+        with self.reading():
+            return ":".join(map(str, (*self._identity, self.generation())))
+
+    def once(self, key: Hashable, find: Callable[[], T]) -> T:
+        """What was found of this version of the library, or is found now."""
+        with self.reading():
+            version = self.version()
+            if self._kept[0] != version or len(self._kept[1]) > _MAX_KEPT:
+                self._kept = version, {}
             kept = self._kept[1]
             if key not in kept:
                 kept[key] = find()
@@ -244,9 +298,11 @@ class Database:
         until, wait = time.monotonic() + PATIENCE_SECONDS, 0.05
         while True:
             try:
-                with self._transaction(f"BEGIN; {self._begin}", "COMMIT") as (db, _):
+                with self._transaction(f"BEGIN; {self._begin}; SELECT {_IDENTITY}", "COMMIT") as (db, _):
                     return action(db)
             except psycopg.Error as problem:
+                if problem.sqlstate in _NO_TABLE:
+                    raise self.error(_GONE) from problem
                 if not is_transient(problem):
                     kind = Unstorable if (problem.sqlstate or "").startswith(_OF_DATA) else LibraryError
                     raise kind(self.name, f"nothing was written: {_told(problem)}") from problem
@@ -395,14 +451,16 @@ class _Schema:
         if not self._value("SELECT to_regclass('quire.migrations') IS NOT NULL"):
             problem = "has a schema named quire that is another program's. It was left as it is."
             raise LibraryError(self.name, problem)
-        number = int(self._value("SELECT max(number) FROM quire.migrations"))
+        number = self._value("SELECT max(number) FROM quire.migrations")
+        if number is None:
+            raise LibraryError(self.name, "is not complete: it may be in the middle of being restored.")
         if number > _newest():
             raise LibraryError(
                 self.name,
                 f"was written by a newer Quire (schema {number}, this one knows {_newest()}). "
                 "It was left as it is; install a newer Quire.",
             )
-        return number
+        return int(number)
 
     def _migrate(self, done: int) -> None:
         self._prepare()

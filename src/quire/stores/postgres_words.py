@@ -134,9 +134,9 @@ def _sign(kind: str, name: str) -> str:
 
 @dataclass(slots=True)
 class _Known:
-    """What was counted of one generation of a library."""
+    """What was counted of one version of a library."""
 
-    generation: int
+    version: str
     chunks: int
     average: float  # terms of a chunk
     common: dict[str, float]  # terms, and in what share of the chunks they are
@@ -165,7 +165,7 @@ class Words:
 
     def __init__(self, db: Database) -> None:
         self.db = db
-        self._known = _Known(-1, 0, 0.0, {}, {})
+        self._known = _Known("", 0, 0.0, {}, {})
 
     def search(self, query: Query, filters: Filters, limit: int) -> list[tuple[Candidate, float]]:
         """The best chunks and their scores."""
@@ -203,14 +203,14 @@ class Words:
 
     def _renew(self) -> None:
         """Forget what was counted before the library was written to."""
-        generation = self.db.generation()
-        if self._known.generation == generation:
+        version = self.db.version()
+        if self._known.version == version:
             return
         chunks, terms = self.db.rows("SELECT sum(chunk_count), sum(term_count) FROM quire.documents")[0]
         kept = [] if self.db.is_scoped else self.db.rows("SELECT term, share FROM quire.common_terms")
         average = float(terms or 0) / (chunks or 1) or 1.0
         common = {term: float(share) for term, share in kept}
-        self._known = _Known(generation, int(chunks or 0), average, common, {})
+        self._known = _Known(version, int(chunks or 0), average, common, {})
 
     def _common(self, query: Query) -> frozenset[str]:
         """Terms that only rank. In a scope they are counted: those that are kept would tell of the rest."""

@@ -303,7 +303,7 @@ def _resources(cursor: str, library: Library) -> ListResourcesResult:
     from quire.library import DOCUMENTS
 
     with library.store.reading():
-        version = library.url, library.store.generation()
+        version = library.url, library.store.version()
         rows = [row for row in library.documents() if row.kind in DOCUMENTS]
     page = Page("resources/list", {"cursor": cursor, "max_tokens": 0}, version, library.config.tokens)
     end = page.start + _RESOURCES

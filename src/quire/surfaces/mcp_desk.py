@@ -12,10 +12,11 @@ import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from quire.config import Config
-from quire.errors import NoResults, QuireError
+from quire.errors import LibraryHeld, NoResults, QuireError
 from quire.surfaces.mcp_text import Answer, on_one_line
 
 if TYPE_CHECKING:
@@ -100,22 +101,45 @@ class Desk:
         self._reader = ThreadPoolExecutor(1, "read")
         self._writer = ThreadPoolExecutor(1, "write")
         self._held = threading.local()
+        self._opening_anew = threading.Lock()
 
     def read(self, work: Callable[[Library], T]) -> asyncio.Future[T]:
         """Do something with a library that others may be writing to. Raises Nothing if there is none."""
-        return self._submit(self._reader, work, create=False)
+
+        def run() -> T:
+            return self._work(work, False, self._writer)
+
+        return asyncio.get_running_loop().run_in_executor(self._reader, run)
 
     def write(self, work: Callable[[Library], T], *, create: bool) -> asyncio.Future[T]:
         """Do something that writes, after all that was asked for before."""
-        return self._submit(self._writer, work, create=create)
 
-    def _submit(
-        self, thread: ThreadPoolExecutor, work: Callable[[Library], T], *, create: bool
-    ) -> asyncio.Future[T]:
         def run() -> T:
-            return work(self._library(create))
+            try:
+                return self._work(work, create, self._reader)
+            finally:  # what it could not fold into the file while the other thread was reading
+                with suppress(RuntimeError):  # it has ended
+                    self._reader.submit(self._settle)
 
-        return asyncio.get_running_loop().run_in_executor(thread, run)
+        return asyncio.get_running_loop().run_in_executor(self._writer, run)
+
+    def _work(self, work: Callable[[Library], T], create: bool, other: ThreadPoolExecutor) -> T:
+        """Do something; if the library was restored, and the other thread must close it, once it has."""
+        try:
+            return work(self._library(create))
+        except LibraryHeld:
+            if not self._opening_anew.acquire(blocking=False):  # the other thread waits for this one
+                raise
+            try:
+                self._let_go()
+                other.submit(self._let_go).result()
+                return work(self._library(create))
+            finally:
+                self._opening_anew.release()
+
+    def _settle(self) -> None:
+        if hasattr(self._held, "library"):
+            self._held.library.store.settle()
 
     def _library(self, create: bool) -> Library:
         from quire.library import Library
@@ -137,3 +161,4 @@ class Desk:
     def _let_go(self) -> None:
         if hasattr(self._held, "library"):
             self._held.library.close()
+            del self._held.library

@@ -124,7 +124,7 @@ class Search(Arguments):
 def search(library: Library, asked: Search) -> Answer:
     """The best sections, with addresses, breadcrumbs, lines and snippets."""
     with library.store.reading():
-        page = _page("search", asked, library, library.store.generation())
+        page = _page("search", asked, library, library.store.version())
         found = library.search(
             asked.query,
             collection=asked.collection or None,
@@ -211,7 +211,7 @@ class List(Arguments):
 def list_documents(library: Library, asked: List) -> Answer:
     """Documents as text and as data, the same ones in both."""
     with library.store.reading():
-        page = _page("list", asked, library, library.store.generation())
+        page = _page("list", asked, library, library.store.version())
         rows = library.documents(asked.collection or None)
         if asked.collection and not rows:
             known = library.store.collections()
@@ -352,7 +352,7 @@ class Recall(Arguments):
 def recall(library: Library, asked: Recall) -> Answer:
     """The best of what was kept, as search shows documents."""
     with library.store.reading():
-        page = _page("recall", asked, library, library.store.generation())
+        page = _page("recall", asked, library, library.store.version())
         found = library.recall(
             asked.query,
             tags=asked.tags,

@@ -1,0 +1,300 @@
+"""The file of an open SQLite library: whether it still is what stands at its path.
+
+In go a path and what a connection sees; out comes whether the connection may be used. Always: the file is
+read through SQLite alone. Whoever closes another descriptor of it drops all locks that this process has on
+it. Nothing here writes.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
+
+from quire.errors import LibraryError, LibraryHeld
+
+GONE = "is gone: it was deleted or moved while it was open. Nothing was written."
+EMPTY = "is empty: it was emptied while it was open. Nothing was written."
+REPLACED = (
+    "was replaced, moved or deleted during this work. Do it again, so that it goes into what is there now."
+)
+_MENDED = (
+    "Close every program that has it open, delete {name}-wal and {name}-shm, and restore the backup again."
+)
+_OVERWRITTEN = f"was overwritten while {{name}}-wal held changes to it. Nothing was written. {_MENDED}"
+_MIXED = f"was replaced, but {{name}}-wal has changes to the file before it. Nothing was written. {_MENDED}"
+_LOST = "has lost {name}-wal, deleted while it held changes. Nothing was written. Start this program again."
+_HELD = (
+    "was restored, and files beside it deleted, while this program has it open elsewhere. Nothing was"
+    " written. Close it there, or start the program again."
+)
+
+# One more write, named by its number and a random word. SQLite reads the number before the colon.
+ADD_WRITE = (
+    "UPDATE facts SET value = substr((CAST(value AS INTEGER) + 1) || ':' || lower(hex(randomblob(4)))"
+    " || ' ' || value, 1, 900) WHERE name = 'history'"  # longer ones would need a page of their own
+)
+_TICK_NS = 20_000_000  # file systems may give two writes so close to each other the same time
+_PAUSES = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds until another process is done
+
+Place = tuple[int, int]  # device and inode
+Beside = tuple[Place | None, Place | None]  # of -wal and -shm
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a library says of itself. Two of the same state are the same, page by page."""
+
+    id: str
+    history: tuple[str, ...]  # its last writes, the newest first
+    layout: tuple[int, int]  # schema cookie, which VACUUM changes, and number of pages
+
+    def follows(self, other: State) -> bool:
+        """Whether it has been the other one."""
+        return self.id == other.id and other.history[0] in self.history
+
+    def may_follow(self, other: State) -> bool:
+        """Whether it has been the other one, as far as it remembers; older schemas have no id."""
+        if not (self.id and other.id):
+            return not other.id
+        return self.follows(other) or (self.id == other.id and _number(other, 0) < _number(self, -2))
+
+
+def _number(state: State, at: int) -> int:
+    """The number of a write. The last of a history may be cut off."""
+    return int(state.history[max(at, -len(state.history))].partition(":")[0])
+
+
+def state_of(db: sqlite3.Connection) -> State:
+    """What a connection sees, at one moment where it is in a transaction."""
+    facts = dict(db.execute("SELECT name, value FROM facts WHERE name IN ('id', 'history')").fetchall())
+    layout = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("schema_version", "page_count"))
+    return State(facts.get("id", ""), tuple(facts.get("history", "").split()), (next(layout), next(layout)))
+
+
+def address(path: str, mode: str) -> str:
+    """The URI by which SQLite opens a file."""
+    return f"file:{urllib.parse.quote(os.path.abspath(path))}?mode={mode}"
+
+
+def _state_at(path: str) -> State | None:
+    """What the file alone says, without its log; None if it is no library, or half written."""
+    try:
+        with closing(sqlite3.connect(address(path, "ro&immutable=1"), uri=True)) as db:
+            # A log that is folded in only in part may leave fewer pages than the header says.
+            db.execute("PRAGMA writable_schema = ON")
+            return state_of(db)
+    except sqlite3.OperationalError as problem:
+        return State("", (), (0, 0)) if "no such table" in str(problem) else None
+    except sqlite3.DatabaseError:
+        return None
+
+
+def abandon(db: sqlite3.Connection) -> None:
+    """Keep a connection open until the process ends, because its file was replaced.
+
+    Closing it would delete the log at its path, and drop this process's locks on the -shm file there. Both
+    may be in use with the new file by now. So nothing may close it, not even the end of the interpreter.
+    """
+    import ctypes  # takes longer than most searches
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))
+    with suppress(sqlite3.Error):
+        db.execute("PRAGMA shrink_memory")
+
+
+# ------------------------------------------------------------------------------------------ one file
+
+
+class OpenFile:
+    """The file of one connection, and the files beside it, as they were when it was opened."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.place = place_of(path)
+        _join(path, self.place)
+        self._shm: Place | None = None
+        self._log: int | None = None
+        self._salt = b""  # of the log, when it was last seen to have changes to this file
+        self._facts: tuple[int, ...] | None = None  # of the file, when its content was last looked at
+        self._is_old = False  # and whether it was so old then that a later write has another time
+        self._state: State | None = None  # what its content was
+
+    def note_log(self) -> None:
+        """Keep hold of the log that the connection uses. No lock is on it, so it may be opened."""
+        with suppress(OSError):
+            self._log = os.open(self._log_path, os.O_RDONLY | os.O_CLOEXEC)
+        self._shm = _note_beside(self.path, self.place)[1]
+
+    def leave(self) -> None:
+        """Let go of what is held beside the connection, which was closed."""
+        self._let_log_go()
+        _leave(self.place)
+
+    def _let_log_go(self) -> None:
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
+
+    def abandon(self, db: sqlite3.Connection) -> None:
+        """Let go of a connection that must not be closed."""
+        abandon(db)
+        self._let_log_go()
+
+    @property
+    def _log_path(self) -> str:
+        return f"{self.path}-wal"
+
+    def _error(self, problem: str) -> LibraryError:
+        return LibraryError(self.path, problem.format(name=os.path.basename(self.path)))
+
+    # ------------------------------------------------------------------------- what is at its path
+
+    def is_as_seen(self) -> bool:
+        """Whether the file was certainly not written to since its content was looked at."""
+        return self._is_old and self.is_untouched()
+
+    def is_untouched(self) -> bool:
+        """Whether the file has the time and size that it had when its content was looked at."""
+        return self._facts == _facts(self.path)
+
+    def is_at_path(self) -> bool:
+        """Whether the path still leads to the file."""
+        return place_of(self.path) == self.place
+
+    def is_there(self) -> bool:
+        """Whether the path still leads to the file. Raises LibraryError if it leads nowhere."""
+        place = place_of(self.path)
+        if place is None:
+            raise self._error(GONE)
+        return place == self.place
+
+    def has_its_own(self) -> bool:
+        """Whether the files beside it are those that the connection uses."""
+        log = self._log is None or place_of(self._log) == place_of(self._log_path)
+        return log and (self._shm is None or self._shm == place_of(f"{self.path}-shm"))
+
+    def has_empty_log(self) -> bool:
+        """Whether nothing is in the log that the connection uses, be it deleted or not."""
+        return self._log is None or os.fstat(self._log).st_size == 0
+
+    def is_same(self, view: State | None) -> bool:
+        """Whether the file is what a connection sees in a transaction, or will be with its log.
+
+        Raises LibraryError if it is not, and the log has what would be lost.
+        """
+        for pause in (*_PAUSES[:5], None):
+            facts, now, state = _facts(self.path), time.time_ns(), _state_at(self.path)
+            if self.has_empty_log():
+                same = state is not None and state == view
+            else:
+                same = state is not None and view is not None and self._goes_on(state, view)
+            if same or self.has_empty_log():
+                break
+            if pause is None:
+                raise self._error(_OVERWRITTEN)
+            time.sleep(pause)  # another process may be folding the log in: then pages are of two moments
+        if same and facts:
+            self.note_changes()
+            self._state, self._facts, self._is_old = state, facts, abs(now - facts[-1]) > _TICK_NS
+        return same
+
+    def _goes_on(self, state: State, view: State) -> bool:
+        return view.may_follow(state) and (self._state is None or state.may_follow(self._state))
+
+    def check_log(self) -> None:
+        """Refuse to go on without the changes in a log that is not at its path any more."""
+        if self.is_there() and not self.has_empty_log():
+            raise self._error(_LOST)
+
+    def note_changes(self) -> None:
+        """Remember that what is in the log now are changes to this file."""
+        self._salt = self._salt_now()
+
+    def has_changes(self) -> bool:
+        """Whether what is in the log, be the file replaced or not, are certainly changes to this file."""
+        return self._salt != b"" and self._salt == self._salt_now()
+
+    def _salt_now(self) -> bytes:
+        """Eight bytes of the log's head: others, whenever it was folded in and is begun anew."""
+        return b"" if self._log is None else os.pread(self._log, 8, 16)
+
+    def is_log_in_the_way(self) -> bool:
+        """Whether the log at the path is the connection's own, and not empty."""
+        if self._log is None or self.has_empty_log():
+            return False
+        return place_of(self._log_path) == place_of(self._log)
+
+    def wait_for_log(self, is_in_the_way: Callable[[], bool]) -> None:
+        """Wait until nothing is in the way in the log at the path of a replaced file. Raises LibraryError."""
+        for pause in _PAUSES:
+            if not is_in_the_way():
+                return
+            time.sleep(pause)  # another process may have just written, and will fold it in
+        raise self._error(_MIXED)
+
+
+def place_of(path: str | int) -> Place | None:
+    """Which file is at a path, or behind a descriptor; None if there is none."""
+    facts = _facts(path)
+    return facts[:2] if facts else None
+
+
+def _facts(path: str | int) -> tuple[int, int, int, int, int] | None:
+    """Device, inode, size and times of a file; None if there is none."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+# ----------------------------------------------------------------------------- files of this process
+
+
+@dataclass(slots=True)
+class _Held:
+    """How many connections of this process have a file open, and the files beside it that they share."""
+
+    connections: int = 0
+    beside: Beside = (None, None)
+
+
+_held: dict[Place | None, _Held] = {}
+_lock = threading.Lock()
+
+
+def _beside(path: str) -> Beside:
+    return place_of(f"{path}-wal"), place_of(f"{path}-shm")
+
+
+def _join(path: str, place: Place | None) -> None:
+    """Count one more connection. Raises LibraryHeld if the others share files that were deleted.
+
+    SQLite gives all connections of a process to one file the same -shm file, though another be at its path
+    by now. Other processes use that one: they and we would know nothing of each other's locks.
+    """
+    with _lock:
+        held = _held.get(place) or _Held()
+        if held.connections and any(held.beside) and held.beside != _beside(path):
+            raise LibraryHeld(path, _HELD)
+        held.connections += 1
+        _held[place] = held
+
+
+def _note_beside(path: str, place: Place | None) -> Beside:
+    with _lock:
+        _held[place].beside = _beside(path)
+        return _held[place].beside
+
+
+def _leave(place: Place | None) -> None:
+    with _lock:
+        _held[place].connections -= 1
+        if not _held[place].connections:
+            del _held[place]
