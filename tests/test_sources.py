@@ -110,6 +110,15 @@ def test_ignore_files_above_the_folder_are_read(library: Library, tmp_path: Path
     assert "ignored by .gitignore:2" in reasons["c.draft.md"]
 
 
+def test_ignore_files_above_are_read_outside_a_repository_too(library: Library, tmp_path: Path) -> None:
+    """A tree that was exported from a repository keeps its rules; those of a home do not reach into it."""
+    write(tmp_path, {"tree/.gitignore": "/docs/deep/*.draft.md\n", "tree/docs/deep/a.md": "# A\n"})
+    write(tmp_path, {"tree/docs/deep/b.draft.md": "# B\n", "tree/docs/.quireignore": "c.md\n"})
+    write(tmp_path, {"tree/docs/deep/c.md": "# C\n"})
+    library.add(tmp_path / "tree" / "docs" / "deep")
+    assert held(library) == ["deep:a.md"]
+
+
 def test_what_a_person_named_is_taken_though_the_repository_ignores_it(
     library: Library, tmp_path: Path
 ) -> None:

@@ -347,8 +347,20 @@ class _Walk:
 
 def _base(place: Path, root: Path, project: Path) -> Path:
     """The folder that rules are read from: the repository's, the project's or the root, the topmost."""
-    top = next((folder for folder in (place, *place.parents) if (folder / ".git").exists()), root)
-    return min((top, root, project), key=lambda folder: len(folder.parts))
+    return min((_top(place), root, project), key=lambda folder: len(folder.parts))
+
+
+def _top(place: Path) -> Path:
+    """The repository that a folder is in; without one, the highest folder above that has an ignore file."""
+    top, home = place, Path(os.path.expanduser("~"))  # noqa: PTH111  Path.home() may raise
+    for folder in (place, *place.parents):
+        if (folder / ".git").exists():
+            return folder
+        if folder in (home, home.parent) or folder == folder.parent:
+            break
+        if any((folder / name).exists() for name in IGNORE_FILES):
+            top = folder
+    return top
 
 
 def _rules(files: Mapping[str, str], place: _Place) -> Generator[Seen, None, list[Rule]]:
