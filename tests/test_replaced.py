@@ -16,7 +16,7 @@ from mcp import Client
 
 from quire.errors import LibraryError, LibraryHeld
 from quire.library import Library
-from quire.stores import sqlite, sqlite_file
+from quire.stores import sqlite_database, sqlite_file
 from quire.stores.base import Store
 from quire.stores.sqlite import SqliteStore
 from tests import crash, postgres
@@ -359,7 +359,7 @@ def test_a_replaced_library_is_refused_while_its_log_is_in_use(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """States: changes in the log that cannot be folded in are not taken for changes to the new file."""
-    monkeypatch.setattr(sqlite, "_PATIENCE", 0.01)
+    monkeypatch.setattr(sqlite_database, "_PATIENCE", 0.01)
     monkeypatch.setattr(sqlite_file, "_PAUSES", [0.01])
     with Library.open(path, config=WORDS) as library, someone_reading(path):
         add(library, "in the log.md")
