@@ -219,7 +219,7 @@ def test_an_index_is_read_in_linear_time(text: str) -> None:
     """BAD_INPUTS: 10,000 links; nothing a stranger writes takes long."""
     start = time.process_time()
     llmstxt.parse(text, BASE)
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 20
 
 
 @given(
@@ -408,7 +408,7 @@ def test_a_full_file_is_split_in_linear_time(text: str) -> None:
     """BAD_INPUTS: one line of 50 MB, and what a stranger may write."""
     start = time.process_time()
     llmstxt.pages(text)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 40  # quadratic time would be hours
 
 
 PIECE = st.sampled_from(

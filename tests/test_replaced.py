@@ -16,7 +16,7 @@ from mcp import Client
 
 from quire.errors import LibraryError, LibraryHeld
 from quire.library import Library
-from quire.stores import sqlite, sqlite_file
+from quire.stores import sqlite_database, sqlite_file
 from quire.stores.base import Store
 from quire.stores.sqlite import SqliteStore
 from tests import crash, postgres
@@ -225,6 +225,8 @@ def test_an_older_schema_in_its_place_is_brought_up_to_date(path: Path) -> None:
     """States: a backup is opened like any library."""
     old = path.with_name("backup.db")
     with closing(sqlite3.connect(old, isolation_level=None)) as db:
+        db.execute("DROP TABLE members")
+        db.execute("DROP TABLE sources")
         db.execute("DELETE FROM facts WHERE name IN ('id', 'history')")
         db.execute("PRAGMA user_version = 3")
     with Library.open(path, config=WORDS) as library:
@@ -359,7 +361,7 @@ def test_a_replaced_library_is_refused_while_its_log_is_in_use(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """States: changes in the log that cannot be folded in are not taken for changes to the new file."""
-    monkeypatch.setattr(sqlite, "_PATIENCE", 0.01)
+    monkeypatch.setattr(sqlite_database, "_PATIENCE", 0.01)
     monkeypatch.setattr(sqlite_file, "_PAUSES", [0.01])
     with Library.open(path, config=WORDS) as library, someone_reading(path):
         add(library, "in the log.md")

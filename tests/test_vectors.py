@@ -23,7 +23,7 @@ from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.result import Hit
 from quire.stores import open_store, postgres_vectors
-from quire.stores import sqlite as stores
+from quire.stores import sqlite_database as stores
 from quire.stores import vectors as index
 from quire.stores.base import Filters, Store
 from quire.stores.postgres import PostgresStore

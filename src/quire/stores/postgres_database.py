@@ -46,7 +46,6 @@ _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _IDENTITY = "(SELECT value FROM quire.facts WHERE name = 'id'), 'quire.facts'::regclass::oid"
 _GENERATION = f"SELECT (SELECT sum(generation) FROM quire.writes), {_IDENTITY}"
 _REPLACED = "was replaced by another library during this work. Do it again, so that it goes into that one."
-_NO_TABLE = ("42P01", "3F000")
 _SHIFT = MAX_CHUNKS.bit_length() - 1
 CHUNK_ID = f"c.document << {_SHIFT} | c.index"  # the id of a chunk `c`
 # Chunks by their ids, given as documents and indexes: policies let no operator at the ids near an index.
@@ -211,6 +210,8 @@ class Database:
                 return db, cursor.fetchone() or ()
             except BaseException as problem:
                 self._pool.putconn(db)  # which lets go of what is broken, and rolls back the rest
+                if isinstance(problem, psycopg.errors.UndefinedTable | psycopg.errors.InvalidSchemaName):
+                    raise self.error(_GONE) from problem
                 if not (stale and isinstance(problem, psycopg.OperationalError) and db.closed):
                     raise
             stale -= 1
@@ -237,8 +238,6 @@ class Database:
                 self.moment = {"generation": int(generation), "looks": self._looks}
                 yield db
         except psycopg.Error as problem:
-            if problem.sqlstate in _NO_TABLE:
-                raise self.error(_GONE) from problem
             raise self.error(f"cannot be read: {_told(problem)}") from problem
         finally:
             self._reader, self.moment = None, {}
@@ -301,8 +300,6 @@ class Database:
                 with self._transaction(f"BEGIN; {self._begin}; SELECT {_IDENTITY}", "COMMIT") as (db, _):
                     return action(db)
             except psycopg.Error as problem:
-                if problem.sqlstate in _NO_TABLE:
-                    raise self.error(_GONE) from problem
                 if not is_transient(problem):
                     kind = Unstorable if (problem.sqlstate or "").startswith(_OF_DATA) else LibraryError
                     raise kind(self.name, f"nothing was written: {_told(problem)}") from problem
