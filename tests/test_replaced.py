@@ -456,6 +456,28 @@ def test_a_reader_folds_in_what_a_writer_could_not(path: Path) -> None:
     assert sound(path) == ["a.md", "old.md"]
 
 
+@pytest.mark.parametrize("mode", ["ro", "ro&immutable=1"])
+@ways
+def test_a_read_only_library_shows_what_was_put_in_its_place(
+    path: Path, way: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """States: read-only, also on a medium that cannot be written."""
+    connect = sqlite_database.Database._connect
+    other = made(path.with_name("other.db"), "a.md")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr(
+        sqlite_database.Database,
+        "_connect",
+        lambda self, as_asked: connect(self, mode if as_asked == "ro" else as_asked),
+    )
+    with Library.open(path, config=WORDS) as library:
+        assert paths(library) == ["old.md"]
+        shell(way, path, other)
+        assert paths(library) == ["a.md"]
+        with pytest.raises(LibraryError, match="read-only"):
+            add(library, "refused.md")
+
+
 def test_a_library_in_memory_has_no_file_to_be_replaced() -> None:
     """States: in memory."""
     with Library.open(":memory:", create=True, config=WORDS) as library:
