@@ -546,6 +546,28 @@ def test_names_that_look_alike_are_two_documents(library: Library, tmp_path: Pat
     assert not any(row.file is None or not Path(row.file).exists() for row in library.documents())
 
 
+def test_what_another_process_did_after_the_plan_harms_nothing(library_url: str, docs: Path) -> None:
+    """Documents that were removed, or whose paths were taken, between planning and writing are no fault."""
+    from quire.ingest import apply
+
+    with (
+        Library.open(library_url, create=True, config=WORDS) as library,
+        Library.open(library_url, config=WORDS) as other,
+    ):
+        library.add(docs)
+        os.utime(docs / "one.md", ns=(1, 1))
+        (docs / "two.md").rename(docs / "dos.md")
+        (docs / "three.md").unlink()
+        plan = apply.plan(library.store, library.sources()[0], WORDS, thorough=True)
+        assert {item.action for item in plan.items} == {"touch", "move", "remove"}
+        other.remove(collection="docs")
+        other.add(docs)
+        apply.apply(library.store, plan, WORDS)
+        library.refresh()
+        assert held(library) == ["docs:dos.md", "docs:four.md", "docs:one.md"]
+        assert library.store.check() == []
+
+
 # -------------------------------------------------------------------------------- libraries of before
 
 

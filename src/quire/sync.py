@@ -294,7 +294,7 @@ def _holders(
     by_number = {row.seq: row for row in rows}
     for collection, kind in sorted({(row.collection, row.kind) for row in rows}):
         for member in store.members(collection, kind):
-            if member.document in by_number:
+            if member.document in by_number and member.source in known:
                 yield by_number[member.document], known[member.source]
 
 

@@ -48,8 +48,9 @@ _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
 _CHUNK = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
 _NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
 _ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})"
-_ADD_MEMBER = (
-    "INSERT INTO members VALUES (?, ?, ?) ON CONFLICT (source, document) DO UPDATE SET seen = excluded.seen"
+_ADD_MEMBER = (  # unless the document is gone meanwhile
+    "INSERT INTO members SELECT ?1, seq, ?3 FROM documents WHERE seq = ?2"
+    " ON CONFLICT (source, document) DO UPDATE SET seen = excluded.seen"
 )
 _ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})"
 
@@ -227,9 +228,10 @@ class SqliteStore(Database):
 
     def _rename(self, row: int, path: str) -> None:
         """Give a document another path, and so another id. Raises LibraryError if the path is taken."""
-        kind, collection = self.db.execute(
-            "SELECT kind, collection FROM documents WHERE seq = ?", (row,)
-        ).fetchone()
+        found = self.db.execute("SELECT kind, collection FROM documents WHERE seq = ?", (row,)).fetchone()
+        if found is None:
+            raise self._error("nothing was renamed: the document is gone")
+        kind, collection = found
         id = row_id(kind, f"{collection}:{path}")
         if self.db.execute("SELECT 1 FROM documents WHERE id = ? AND seq != ?", (id, row)).fetchone():
             raise self._error(f"nothing was renamed: there is a document {collection}:{path} already")
@@ -260,6 +262,8 @@ class SqliteStore(Database):
         return removed
 
     def _remove_one(self, row: int) -> None:
+        if not self.db.execute("SELECT 1 FROM documents WHERE seq = ?", (row,)).fetchone():
+            return  # another process was quicker
         self._drop_parts(row)
         self.vectors.rebind(row, (), self.generation() + 1)
         self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
