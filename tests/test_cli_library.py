@@ -104,7 +104,7 @@ def test_refresh_names_what_is_gone_and_prunes_when_asked(place: Path) -> None:
     ]
     out, err = run(place, "refresh")
     assert out.startswith("0 added, 1 updated")
-    assert "1 document stays though files are gone" in err
+    assert "1 document stays though its file is gone" in err
     assert "1 of its 2 documents are missing at once" in err
     assert "1 removed" in run(place, "refresh", "--prune")[0]
 

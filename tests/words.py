@@ -7,8 +7,8 @@ from quire.stores.rows import Sighting, SourceRow
 WORDS = override(DEFAULT, {"embed": {"model": "none"}})
 
 
-def rename(store: Store, row: int, path: str, collection: str = "c") -> None:
-    """Give a document another path, as its source would."""
+def rename(store: Store, row: int, path: str, collection: str = "c") -> list[int]:
+    """Give a document another path, as its source would; those that could not get it."""
     source = SourceRow("folder", "/c", "/c", collection, "document")
     store.put_sources([source])
-    store.sight(source, [Sighting(row, 1, 1, 1, path)])
+    return store.sight(source, [Sighting(row, 1, 1, 1, path)])

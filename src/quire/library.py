@@ -48,7 +48,7 @@ from quire.sources.entries import Entry
 from quire.sources.files import Skipped
 from quire.stores import open_store
 from quire.stores.base import Counts, Filters, Store
-from quire.stores.rows import DocumentRow, Model, SourceRow
+from quire.stores.rows import DocumentRow, Model, SourceRow, storable
 from quire.sync import Changes, Named
 from quire.tokens import counter
 from quire.tree import Tree
@@ -127,7 +127,7 @@ class Library:
         are gone. These three are remembered; None leaves them as they were. `prune` removes documents
         whose files are gone, now.
         """
-        named.adopt(self.store)
+        self._adopt()
         report, kind = Report(), _kind(external)
         if content is not None:
             report.join(self._add_content(content, path, collection or "content", title, kind))
@@ -147,14 +147,20 @@ class Library:
         prune: bool = False,
     ) -> list[Plan]:
         """What `add` of these would change, or `refresh` where none is named. Nothing is written."""
+        self._adopt()
         if not paths:
             return sync.plans(self.store, self.config, prune=prune, keep=bool(keep))
-        wanted = _named(paths, collection, _kind(external), include, exclude, keep)
-        return [sync.plan_added(self.store, one, self.config, prune=prune) for one in wanted]
+        found = list[Plan]()
+        for wanted in _named(paths, collection, _kind(external), include, exclude, keep):
+            found.append(sync.plan_added(self.store, wanted, self.config, prune=prune, before=found))
+        return found
 
     def _add_content(
         self, content: str | bytes, path: str | None, collection: str, title: str | None, kind: str
     ) -> Report:
+        for name, given in (("path", path or ""), ("collection", collection)):
+            if storable(given) != given:
+                raise SettingError(name, "holds NUL or half a character. Name another")
         memory.check_collection(self.store, collection, kind)
         if isinstance(content, str):  # as the file would be that it stands for, with its limits
             content = Document.from_text(content).source
@@ -188,23 +194,28 @@ class Library:
         empty, and less than half of its documents are missing at once. `prune` removes them all the same,
         `keep` removes none.
         """
-        named.adopt(self.store)
+        self._adopt()
         report = sync.refresh(self.store, self.config, prune=prune, keep=keep, progress=progress)
         self._embed_new(report, progress)
         return report
 
     def check(self, collection: str | None = None) -> Changes:
         """Files and pages that are new, have changed or are gone. Content of its own is passed over."""
+        self._adopt()
         return sync.check(self.store, self.config, collection)
 
     # ----------------------------------------------------------------------------------- sources
 
     def sources(self) -> list[SourceRow]:
         """What was named to be held: files, folders, pages, sites and texts."""
+        self._adopt()
+        return self.store.sources()
+
+    def _adopt(self) -> None:
+        """Give a library of before the sources that its documents came from."""
         if not self.store.adopted():
             with self.store.writing():
                 named.adopt(self.store)
-        return self.store.sources()
 
     @_writes
     def remove_source(
@@ -214,10 +225,11 @@ class Library:
 
         With `dry_run` they are those that would go. Raises NoResults for what is no source.
         """
+        self._adopt()
         source = named.find(self.store, place, collection)
         rows = sync.goes_with(self.store, source)
         if not dry_run:
-            self.store.drop_source(source)
+            self.store.drop_sources([source])
         return rows
 
     @_writes
@@ -226,6 +238,7 @@ class Library:
 
         Documents keep their ids, promotions and vectors. Raises NoResults for what is no source.
         """
+        self._adopt()
         moved = named.moves(self.store, old, new)
         for before, after in () if dry_run else moved:
             self.store.move_source(before, after)
@@ -246,6 +259,7 @@ class Library:
         They stay removed: a refresh does not bring them back, adding them by name does. With `dry_run`
         they are those that would be removed.
         """
+        self._adopt()
         within = tuple(paths)
         if addresses and (within or collection is not None):
             raise SettingError("remove", "Name addresses, or a collection and its paths, not both")
@@ -290,7 +304,7 @@ class Library:
 
         Raises LibraryError if what arrived is not what was sent.
         """
-        named.adopt(self.store)
+        self._adopt()
         opened = Library.open(to, create=True, config=self.config)
         with opened as target, self.store.reading(), target.store.writing():
             return copying.copy(self.store, target.store, target.url, progress)

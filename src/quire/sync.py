@@ -14,14 +14,14 @@ from pathlib import Path
 
 from quire import memory, visitor
 from quire.config import Config
-from quire.errors import NotFound, SourceError, Unreadable
+from quire.errors import NoResults, NotFound, SourceError, Unreadable
 from quire.ingest import apply, named
-from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Plan
+from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Item, Plan
 from quire.ingest.report import Report
 from quire.progress import Progress
 from quire.sources import files, names
 from quire.sources.files import Skipped
-from quire.stores.base import Filters, Store
+from quire.stores.base import Store
 from quire.stores.rows import DocumentRow, SourceRow
 
 log = logging.getLogger("quire")
@@ -63,15 +63,31 @@ def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
     Raises SourceError where there is none, and SourceMoved where its documents are known from a place
     that is gone.
     """
+    all_known = store.sources()
     source = _web_source(wanted) if _is_web(wanted.place) else None
     if source is None:
-        source = named.path_source(store, wanted.place, wanted.collection, wanted.kind, config)
+        named_so = (wanted.place, wanted.collection, wanted.kind)
+        source = named.path_source(store, all_known, *named_so, config)
     memory.check_collection(store, source.collection, source.kind)
-    known = {known.seq: known for known in store.sources()}
-    if source.seq not in known and source.type in ("file", "folder") and wanted.collection is None:
-        named.check_moved(store, source, config)
+    known = {known.seq: known for known in all_known}
+    if source.seq not in known and source.type in ("file", "folder"):
+        others = [s for s in all_known if wanted.collection in (None, s.collection)]
+        named.check_moved(store, others, source, config)
     source = known.get(source.seq, replace(source, added_at=named.now()))
-    return named.with_options(source, wanted.include, wanted.exclude, wanted.keep)
+    return _narrowed(named.with_options(source, wanted.include, wanted.exclude, wanted.keep), config)
+
+
+def _narrowed(source: SourceRow, config: Config) -> SourceRow:
+    """A source with what the project that it is in narrows: it is remembered, wherever one works next."""
+    if source.type != "folder" or not named.is_in_project(source.place, config):
+        return source
+    assert config.project  # noqa: S101
+    narrowed = (config.project.folder, config.files.include, config.files.exclude)
+    options = source.options
+    known = (options.project, options.only, options.never)
+    if known == narrowed or not (any(narrowed[1:]) or options.project):
+        return source
+    return replace(source, options=replace(options, project=narrowed[0], only=narrowed[1], never=narrowed[2]))
 
 
 def _is_web(place: str) -> bool:
@@ -105,26 +121,34 @@ def add(
     store.put_sources([source])
     report = apply.apply(store, plan, config, progress)
     report.warnings += [ignored] if ignored else []
-    if source.type == "file" and not any(s.documents for s in store.sources() if s.seq == source.seq):
-        store.drop_source(source)  # it could not be taken in: there is nothing to follow
+    if report.failed and not store.members(source.collection, source.kind, source):
+        store.drop_sources([source])  # it could not be taken in: there is nothing to follow
     else:
         _note([_checked(source, report, plan.problem if prune else "")], store)
     return report
 
 
-def plan_added(store: Store, wanted: Named, config: Config, *, prune: bool = False) -> Plan:
-    """What adding a source would change."""
+def plan_added(
+    store: Store, wanted: Named, config: Config, *, prune: bool = False, before: Iterable[Plan] = ()
+) -> Plan:
+    """What adding a source would change, once the plans before it were applied."""
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
         return visitor.plan_web(store, source, config)
-    return _plan_added(store, source, config, prune, thorough=True)
+    return _plan_added(store, source, config, prune, thorough=True, before=before)
 
 
 def _plan_added(
-    store: Store, source: SourceRow, config: Config, prune: bool, *, thorough: bool = False
+    store: Store,
+    source: SourceRow,
+    config: Config,
+    prune: bool,
+    *,
+    thorough: bool = False,
+    before: Iterable[Plan] = (),
 ) -> Plan:
-    gone = PRUNE if prune else NEVER
-    plan = apply.plan(store, source, config, gone=gone, why_kept=_ADDING_REMOVES_NOTHING, thorough=thorough)
+    rules = {"gone": PRUNE if prune else NEVER, "why_kept": _ADDING_REMOVES_NOTHING}
+    plan = apply.plan(store, source, config, **rules, thorough=thorough, before=before)
     if source.type == "file" and not plan.items and not plan.unchanged:
         found = files.look(files.unprintable(source.place), "/")
         raise Unreadable(source.place, found.reason if isinstance(found, Skipped) else "cannot be read")
@@ -144,10 +168,17 @@ def refresh(
 ) -> Report:
     """Bring every source up to date; those that cannot be read are named, and the others go on."""
     total, checked = Report(), list[SourceRow]()
-    for source in _followed(store):
+    for known in _followed(store):
+        now = store.source_now(known)
+        if now is None:  # it was removed meanwhile
+            continue
+        source = _narrowed(now, config)
+        if source != now:
+            store.put_sources([source])
         report, problem = _refresh_one(store, source, config, _gone(source, prune, keep), progress)
         total.join(report)
         checked.append(_checked(source, report, problem))
+    total.missing = list(dict.fromkeys(total.missing))
     _note(checked, store)
     return total
 
@@ -168,14 +199,20 @@ def _refresh_one(
 ) -> tuple[Report, str]:
     try:
         if source.type in ("page", "site"):
-            return visitor.index_web(store, source, config, progress=progress), ""
+            keeps = gone == NEVER
+            return visitor.index_web(store, source, config, keeps=keeps, progress=progress), ""
         plan = apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone))
         report = apply.apply(store, plan, config, progress)
-        if plan.problem and gone == AUTO:
+        if plan.problem and gone == AUTO and report.missing:
             report.warnings.append(_kept_line(plan))
         return report, plan.problem if gone == AUTO else ""
     except SourceError as problem:
+        if gone == PRUNE and source.type == "page" and isinstance(problem, NotFound):
+            rows = [row.seq for row in named.members_of(store, source)]
+            return Report(removed=store.leave(source, rows)), problem.reason
         return Report(failed=[Skipped(problem.source, problem.reason)]), problem.reason
+    except NoResults as problem:  # the source was removed meanwhile
+        return Report(warnings=[str(problem)]), ""
 
 
 def _why_kept(gone: str) -> str:
@@ -184,25 +221,44 @@ def _why_kept(gone: str) -> str:
 
 def _kept_line(plan: Plan) -> str:
     number = len(plan.of(KEEP))
-    what = "1 document stays" if number == 1 else f"{number:,} documents stay"
-    return f"{what} though files are gone, because {plan.problem}. To remove them: quire refresh --prune"
+    if number == 1:
+        return (
+            f"1 document stays though its file is gone, because {plan.problem}."
+            " To remove it: quire refresh --prune"
+        )
+    return (
+        f"{number:,} documents stay though their files are gone, because {plan.problem}."
+        " To remove them: quire refresh --prune"
+    )
 
 
 def plans(store: Store, config: Config, *, prune: bool = False, keep: bool = False) -> list[Plan]:
     """What refreshing would change, source by source; nothing is written."""
-    found = []
-    for source in _followed(store):
+    found = list[Plan]()
+    for known in _followed(store):
+        source = _narrowed(known, config)
+        gone = _gone(source, prune, keep)
         try:
             if source.type in ("page", "site"):
-                found.append(visitor.plan_web(store, source, config))
+                found.append(visitor.plan_web(store, source, config, keeps=gone == NEVER))
             else:
-                gone = _gone(source, prune, keep)
-                found.append(
-                    apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone), thorough=True)
-                )
+                rules = {"gone": gone, "why_kept": _why_kept(gone)}
+                found.append(apply.plan(store, source, config, **rules, thorough=True, before=found))
         except SourceError as problem:
-            found.append(Plan(source, (), problem=f"{problem.source}: {problem.reason}"))
+            found.append(_plan_failed(store, source, problem, gone))
     return found
+
+
+def _plan_failed(store: Store, source: SourceRow, problem: SourceError, gone: str) -> Plan:
+    """The plan of a page or site that cannot be read: one that is gone goes when pruning."""
+    told = f"{problem.source}: {problem.reason}"
+    if source.type == "page" and isinstance(problem, NotFound):
+        action = REMOVE if gone == PRUNE else KEEP
+        rows = named.members_of(store, source)
+        return Plan(
+            source, tuple(Item(action, row.path, problem.reason, row=row) for row in rows), problem=told
+        )
+    return Plan(source, (), problem=told)
 
 
 def _checked(source: SourceRow, report: Report, problem: str) -> SourceRow:
@@ -214,7 +270,7 @@ def _checked(source: SourceRow, report: Report, problem: str) -> SourceRow:
 
 def _note(sources: list[SourceRow], store: Store) -> None:
     if sources:
-        store.put_sources(sources)
+        store.note_checked(sources)
 
 
 # -------------------------------------------------------------------------------------- checking
@@ -264,7 +320,7 @@ def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
         return Changes((), ())
     read = {page.url: page.checksum for page in looked.new}
     changed = [row for url, row in rows.items() if read.get(url, row.checksum) != row.checksum]
-    gone = {*looked.gone, *(rows[url].seq for url in looked.missing & rows.keys())}
+    gone = {row.seq for row in looked.gone} | {rows[url].seq for url in looked.missing & rows.keys()}
     new = (f"{source.collection}:{page.path}" for page in looked.new if page.url not in rows)
     return Changes(tuple(changed), tuple(row for row in rows.values() if row.seq in gone), tuple(new))
 
@@ -281,10 +337,11 @@ def remove_documents(store: Store, rows: list[DocumentRow]) -> None:
             single.append(source)
         else:
             without.setdefault(source.seq, []).append(row.path)
-    _note([_without(known[seq], paths) for seq, paths in without.items()], store)
+    changed = [_without(store.source_now(known[seq]) or known[seq], paths) for seq, paths in without.items()]
+    if changed:
+        store.put_sources(changed)
+    store.drop_sources(single)
     store.remove([row.seq for row in rows])
-    for source in single:
-        store.drop_source(source)
 
 
 def _holders(
@@ -306,16 +363,13 @@ def _without(source: SourceRow, paths: list[str]) -> SourceRow:
 
 def remove_collection(store: Store, collection: str, rows: list[DocumentRow]) -> None:
     """Remove a whole collection, with its sources."""
-    for source in store.sources():
-        if source.collection == collection:
-            store.drop_source(source)
-    left = {row.seq for row in store.documents(Filters(collection))}
-    store.remove([row.seq for row in rows if row.seq in left])
+    store.drop_sources([source for source in store.sources() if source.collection == collection])
+    store.remove([row.seq for row in rows])
 
 
 def goes_with(store: Store, source: SourceRow) -> list[DocumentRow]:
     """The documents that no other source holds."""
-    holders: dict[int, set[int]] = {}
-    for member in store.members(source.collection, source.kind):
-        holders.setdefault(member.document, set()).add(member.source)
-    return [row for row in named.members_of(store, source) if holders[row.seq] == {source.seq}]
+    with store.reading():
+        number, members = source.seq, store.members(source.collection, source.kind, source)
+        shared = {member.document for member in members if member.source != number}
+        return [row for row in named.members_of(store, source) if row.seq not in shared]

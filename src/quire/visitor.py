@@ -21,7 +21,7 @@ from weakref import finalize
 from quire.config import Config
 from quire.document import Document
 from quire.errors import LibraryError, Refused
-from quire.ingest.plan import ADD, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
+from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
 from quire.ingest.prepare import made_by, prepare, reason_of
 from quire.ingest.report import Report
 from quire.progress import Progress
@@ -49,35 +49,55 @@ def web_source(url: str, collection: str, kind: str) -> SourceRow:
     return SourceRow("site" if whole else "page", place, place, collection, kind)
 
 
-def index_web(store: Store, source: SourceRow, config: Config, *, progress: Progress | None = None) -> Report:
-    """Bring what a store knows of a page or a site up to date. Raises SourceError if nothing is there."""
+def index_web(
+    store: Store,
+    source: SourceRow,
+    config: Config,
+    *,
+    keeps: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Bring what a store knows of a page or a site up to date; `keeps` removes nothing.
+
+    Raises SourceError if nothing is there.
+    """
     started, report = time.monotonic(), Report()
     log.info("reading %s", source.place)
     found = look_at_web(store, source, config, progress=progress)
     store.put_sources([source])
-    if found.new or found.gone:
-        written = store.write(found.new, source, found.gone)
+    gone = [] if keeps else [row.seq for row in found.gone]
+    if found.new or gone:
+        written = store.write(found.new, source, gone)
         for prepared, replaced in zip(found.new, written, strict=True):
             report.count(prepared, replaced)
     if found.joined:
         store.sight(source, [Sighting(row.seq, row.size, row.mtime_ns, 0) for row in found.joined])
     if found.said:
         store.note_fetched(found.said)
-    report.unchanged, report.removed = found.unchanged, len(found.gone)
+    left = store.documents_by_row(gone)  # another source holds these
+    report.unchanged, report.removed = found.unchanged, len(gone) - len(left)
+    report.missing = [row.address for row in found.gone] if keeps else []
     report.failed, report.warnings = found.failed, [*found.notes, *report.warnings]
     report.seconds = time.monotonic() - started
     log.info("read %s in %.0f ms: %d written", source.place, report.seconds * 1000, report.documents)
     return report
 
 
-def plan_web(store: Store, source: SourceRow, config: Config, *, progress: Progress | None = None) -> Plan:
+def plan_web(
+    store: Store,
+    source: SourceRow,
+    config: Config,
+    *,
+    keeps: bool = False,
+    progress: Progress | None = None,
+) -> Plan:
     """What a page or a site would change. Raises SourceError if nothing is there."""
     found = look_at_web(store, source, config, progress=progress)
-    known = {row.seq: row for row in store.documents(Filters(source.collection, (source.kind,)))}
-    old = {row.path: row for row in known.values()}
+    old = {row.path: row for row in store.documents(Filters(source.collection, (source.kind,)))}
     items = [_item(new, old.get(new.path)) for new in found.new]
-    items += [Item(REMOVE, known[row].path, "the site has it no more", row=known[row]) for row in found.gone]
-    items += [Item(SKIP, failed.source, failed.reason) for failed in found.failed]
+    gone = KEEP if keeps else REMOVE
+    items += [Item(gone, row.path, "the site no longer links it", row=row) for row in found.gone]
+    items += [Item(SKIP, failed.source, failed.reason, fails=True) for failed in found.failed]
     return Plan(source, tuple(sorted(items, key=lambda item: item.path)), found.unchanged)
 
 
@@ -94,7 +114,7 @@ class Looked:
     """How a page or a site differs from what is stored of it."""
 
     new: Sequence[Prepared]  # pages that are new or have changed, or are to be cut anew
-    gone: list[int]  # documents whose pages a site links no more
+    gone: list[DocumentRow]  # documents whose pages a site no longer links
     missing: set[str]  # URLs of pages that are linked, but not there
     said: dict[int, web.Said]  # what servers say of unchanged documents, where that is new
     joined: list[DocumentRow]  # unchanged documents that another source held alone
@@ -116,6 +136,7 @@ def look_at_web(
     seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
     visit = _visit(source, seen, pages, config, progress)
     same = {**pages.unchanged, **visit.unchanged}
+    same = {url: said for url, said in same.items() if pages.is_wanted(pages.known[url].path)}
     failed = sorted({**pages.failed, **visit.failed}.items())
     own = [row for row in rows if row.seq in held]
     return Looked(
@@ -130,11 +151,11 @@ def look_at_web(
     )
 
 
-def _gone(own: Iterable[DocumentRow], pages: _Pages, visit: web.Visit) -> list[int]:
+def _gone(own: Iterable[DocumentRow], pages: _Pages, visit: web.Visit) -> list[DocumentRow]:
     """The documents of a site that it has no more, or that are not wanted; why not where that is not sure."""
     own = list(own)
-    unwanted = [row.seq for row in own if not pages.is_wanted(row.path)]
-    gone = [row.seq for row in own if row.url not in visit.present and pages.is_wanted(row.path)]
+    unwanted = [row for row in own if not pages.is_wanted(row.path)]
+    gone = [row for row in own if row.url not in visit.present and pages.is_wanted(row.path)]
     if gone and visit.unsure:
         visit.notes.append(f"{len(gone):,} documents were kept that may be gone: {visit.unsure}.")
         return unwanted

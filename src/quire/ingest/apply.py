@@ -7,12 +7,13 @@ that is new has been written.
 from __future__ import annotations
 
 import logging
+import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from quire.config import Config
-from quire.errors import LibraryError, SourceError, Unstorable
+from quire.errors import LibraryError, NoResults, SourceError, Unstorable
 from quire.ingest import plan as planning
 from quire.ingest.plan import (
     ADD,
@@ -27,7 +28,7 @@ from quire.ingest.plan import (
     Item,
     Plan,
     Rules,
-    takes_title_from_name,
+    is_cut_anew,
 )
 from quire.ingest.prepare import Job, Outcome, Same, examined, made_by, prepared, reason_of
 from quire.ingest.report import Report
@@ -50,11 +51,18 @@ def plan(
     gone: str = planning.AUTO,
     why_kept: str = "",
     thorough: bool = False,
+    before: Iterable[Plan] = (),
 ) -> Plan:
-    """What a file or folder would change. `thorough` reads every new or changed file to be sure."""
+    """What a file or folder would change. `thorough` reads every new or changed file to be sure.
+
+    The plans `before` it are taken to have been applied.
+    """
     listing, problem = _listing(source, config)
     with store.reading():
         held = _held(store, source)
+    for other in before:
+        if (other.source.collection, other.source.kind) == (source.collection, source.kind):
+            held = planning.after(held, other, made_by(config))
     wanted = planning.to_read(listing, held)
     if thorough:
         wanted |= {seen.path for seen in listing if isinstance(seen, Found) and _may_differ(held, seen)}
@@ -81,26 +89,57 @@ def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
         max_bytes = config.document.max_bytes
         listing = list(files.walk(place, root=root, wanted=wanted_of(source, config), max_bytes=max_bytes))
     except SourceError as error:
-        return [], f"{source.place}: {error.reason}"
+        if _is_gone(place):
+            return [], f"{source.place}: {error.reason}"
+        within = files.printable(os.path.relpath(place, root))
+        return [Skipped(within, error.reason)], f"{source.place}: {error.reason}"
     return listing, "" if listing else f"{source.place} is empty"
 
 
+def _is_gone(place: str) -> bool:
+    """Whether nothing is at a place. What cannot be looked at is not gone."""
+    try:
+        os.lstat(place)
+    except OSError as problem:
+        return isinstance(problem, FileNotFoundError | NotADirectoryError)
+    return False
+
+
 def wanted_of(source: SourceRow, config: Config) -> Wanted:
-    """What is wanted of a folder: by its own options, and by the settings of the project it is in."""
-    options, project = source.options, config.project.folder if config.project else ""
-    narrowed = (config.files.include, config.files.exclude)
-    return Wanted(options.include, options.exclude, frozenset(options.without), project, *narrowed)
+    """What is wanted of a folder: by its own options, and by the settings of its project or its user."""
+    options = source.options
+    narrowed = (options.project, options.only, options.never)
+    if config.project is None and not options.project:
+        narrowed = ("", config.files.include, config.files.exclude)
+    return Wanted(options.include, options.exclude, frozenset(options.without), *narrowed)
 
 
 def _held(store: Store, source: SourceRow) -> dict[str, Held]:
-    """The documents of a source's collection, by path."""
-    seen, holders = dict[int, int](), Counter[int]()
+    """The documents of a source's collection, by path; of a file, its own and the one at its path."""
+    if source.type == "file":
+        return _held_by_file(store, source)
+    number, seen, others = source.seq, dict[int, int](), defaultdict[int, list[int]](list)
     for member in store.members(source.collection, source.kind):
-        holders[member.document] += 1
-        if member.source == source.seq:
+        if member.source == number:
             seen[member.document] = member.seen
+        else:
+            others[member.document].append(member.source)
+    known = {other.seq: other for other in store.sources()} if others else {}
     rows = store.documents(Filters(source.collection, (source.kind,)))
-    return {row.path: Held(row, seen.get(row.seq), holders[row.seq] > 1) for row in rows}
+    return {
+        row.path: Held(row, seen.get(row.seq), tuple(map(known.get, others.get(row.seq, ())))) for row in rows
+    }
+
+
+def _held_by_file(store: Store, source: SourceRow) -> dict[str, Held]:
+    number, members = source.seq, store.members(source.collection, source.kind, source)
+    seen = {member.document: member.seen for member in members if member.source == number}
+    shared = {member.document for member in members if member.source != number}
+    path = source.place[len((source.root or "").rstrip("/")) + 1 :]
+    rows = [*store.documents_by_row(seen).values()]
+    at_path = store.documents(Filters(source.collection, (source.kind,), (path,)))
+    rows += [row for row in at_path if row.path == path and row.seq not in seen]
+    return {row.path: Held(row, seen.get(row.seq), (None,) if row.seq in shared else ()) for row in rows}
 
 
 def apply(store: Store, plan: Plan, config: Config, progress: Progress | None = None) -> Report:
@@ -122,7 +161,8 @@ class _Run:
         moved = self._move(self.plan.of(MOVE))
         self._write_all([*self.plan.of(*WRITES), *moved])
         self._sight(self.plan.of(TOUCH))
-        if gone := self.plan.of(REMOVE):
+        gone = [item for item in self.plan.of(REMOVE, KEEP) if item.action == REMOVE or item.leaves]
+        if gone:
             report.removed = self.store.leave(source, [_row(item).seq for item in gone])
         report.seconds = time.monotonic() - started
         log.info("indexed %s in %.0f ms: %d written", source.place, report.seconds * 1000, report.documents)
@@ -132,28 +172,31 @@ class _Run:
         """Report what is left as it is."""
         skipped = self.plan.of(SKIP)
         self.report.kinds = dict(Counter(item.kind for item in skipped if item.kind))
-        self.report.skipped = [Skipped(item.path, item.reason) for item in skipped if not item.kind]
-        self.report.failed = [Skipped(item.path, item.reason) for item in self.plan.of(REFUSE)]
-        self.report.missing = [_row(item).address for item in self.plan.of(KEEP)]
+        plain = [item for item in skipped if not item.kind]
+        failed = [item for item in plain if item.fails and files.SECRETS not in item.reason]
+        self.report.skipped = [Skipped(item.path, item.reason) for item in plain if item not in failed]
+        self.report.failed = [Skipped(item.path, item.reason) for item in (*failed, *self.plan.of(REFUSE))]
+        self.report.missing = [_row(item).address for item in self.plan.of(KEEP) if not item.leaves]
 
     def _move(self, items: list[Item]) -> list[Item]:
         """Rename documents; those whose titles are their files' names are to be cut anew."""
-        if not items:
+        if not items or self.store.source_now(self.plan.source) is None:
             return []
-        renamed = [_sighting(item, item.path) for item in items]
-        try:
-            self.store.sight(self.plan.source, renamed)
-        except LibraryError:  # another has taken a path meanwhile: read them as new files
-            return [Item(ADD, item.path, found=item.found) for item in items]
-        self.report.moved = len(items)
-        again = [item for item in items if takes_title_from_name(_row(item))]
-        self.report.updated += len(items) - len(again)
-        return again
+        refused = set[int]()
+        for start in range(0, len(items), _BATCH_FILES):
+            renamed = [_sighting(item, item.path) for item in items[start : start + _BATCH_FILES]]
+            refused |= set(self.store.sight(self.plan.source, renamed))
+        moved = [item for item in items if _row(item).seq not in refused]
+        self.report.moved = len(moved)
+        again = [item for item in moved if is_cut_anew(_row(item), item.path)]
+        self.report.updated += len(moved) - len(again)
+        new = [Item(ADD, item.path, found=item.found) for item in items if _row(item).seq in refused]
+        return [*again, *new]
 
     def _sight(self, items: list[Item]) -> None:
         self.report.unchanged += len(items)
         self.seen += [_sighting(item) for item in items]
-        if self.seen:
+        if self.seen and self.store.source_now(self.plan.source):
             self.store.sight(self.plan.source, self.seen)
 
     def _write_all(self, items: list[Item]) -> None:
@@ -197,6 +240,7 @@ class _Run:
 
     def _write(self, batch: Sequence[Prepared]) -> None:
         """Write a batch; where that fails, each document by itself."""
+        batch = self._still_wanted(batch)
         if not batch:
             return
         try:
@@ -210,6 +254,13 @@ class _Run:
             log.info("writing %d documents one by one: %s", len(batch), error)
             for one in batch:
                 self._write([one])
+
+    def _still_wanted(self, batch: Sequence[Prepared]) -> list[Prepared]:
+        """The documents of a batch that no one has removed meanwhile. Raises NoResults without the source."""
+        source = self.store.source_now(self.plan.source) if batch else None
+        if batch and source is None:
+            raise NoResults(f"{self.plan.source.name} was removed from the sources meanwhile.")
+        return [one for one in batch if source and one.path not in source.options.without]
 
     def _count(self, batch: Iterable[Prepared], replaced: Iterable[bool]) -> None:
         for one, has_replaced in zip(batch, replaced, strict=True):

@@ -20,7 +20,7 @@ from quire.ingest.prepare import examined
 from quire.sources import files, names
 from quire.sources.files import Found
 from quire.stores.base import Filters, Store
-from quire.stores.rows import DocumentRow, Sighting, SourceOptions, SourceRow
+from quire.stores.rows import DocumentRow, Member, SourceOptions, SourceRow
 
 DOCUMENTS = ("document", "external")  # the kinds that sources have
 _ON_DISK = ("file", "folder")
@@ -28,21 +28,34 @@ _COMPARED = 8  # documents that are read to tell whether a folder is the one tha
 
 
 def path_source(
-    store: Store, path: str | Path, collection: str | None, kind: str, config: Config
+    store: Store,
+    known: Iterable[SourceRow],
+    path: str | Path,
+    collection: str | None,
+    kind: str,
+    config: Config,
 ) -> SourceRow:
     """The source of a file or folder: the one that was named before, or a new one. Raises Unreadable."""
     place, type = _place(path)
-    known = [s for s in store.sources() if s.type in _ON_DISK and s.kind == kind]
-    wanted = [s for s in known if collection in (None, s.collection)]
+    on_disk = [s for s in known if s.type in _ON_DISK and s.kind == kind]
+    wanted = [s for s in on_disk if collection in (None, s.collection)]
     if same := next((s for s in wanted if (s.type, s.place) == (type, place)), None):
         return same
     outer = [s for s in wanted if s.type == "folder" and _is_inside(place, s.place)]
     if outer:
         around = max(outer, key=lambda s: len(s.place))
-        return SourceRow(type, place, around.root, around.collection, kind)
+        return SourceRow(type, place, around.root, around.collection, kind, _inherited(around, place, type))
     root = place if type == "folder" else place.rpartition("/")[0] or "/"
     name = collection or _project_collection(store, place, config) or collection_of(root)
     return SourceRow(type, place, root, name, kind)
+
+
+def _inherited(around: SourceRow, place: str, type: str) -> SourceOptions:
+    """What a folder takes over from one around it: what was removed there stays removed."""
+    if type == "file":
+        return SourceOptions()
+    inside = tuple(path for path in around.options.without if _is_inside(f"{around.root}/{path}", place))
+    return SourceOptions(without=inside)
 
 
 def _place(path: str | Path) -> tuple[str, str]:
@@ -57,7 +70,7 @@ def _place(path: str | Path) -> tuple[str, str]:
     except OSError as problem:
         raise Unreadable(files.printable(path), (problem.strerror or str(problem)).lower()) from None
     except ValueError:  # a NUL in the name
-        raise Unreadable(files.printable(path), "is no file name") from None
+        raise Unreadable(files.printable(path), "is not a valid file name") from None
 
 
 def _is_inside(place: str, folder: str) -> bool:
@@ -73,9 +86,12 @@ def _project_collection(store: Store, place: str, config: Config) -> str:
     """The collection that settings name: a project's are for what is inside its folder, where they may."""
     if ignored_collection(store, place, config):
         return ""
-    project = config.project
-    is_for_it = project is None or _is_within(place, files.printable(project.folder))
-    return config.collection if is_for_it else ""
+    return config.collection if config.project is None or is_in_project(place, config) else ""
+
+
+def is_in_project(place: str, config: Config) -> bool:
+    """Whether a place is inside the folder of the project whose settings are in force."""
+    return config.project is not None and _is_within(place, files.printable(config.project.folder))
 
 
 def ignored_collection(store: Store, place: str, config: Config) -> str:
@@ -159,17 +175,17 @@ def _urls(name: str) -> set[str]:
 
 def members_of(store: Store, source: SourceRow) -> list[DocumentRow]:
     """The documents that a source holds, by path."""
-    held = {m.document for m in store.members(source.collection, source.kind) if m.source == source.seq}
-    rows = store.documents(Filters(source.collection, (source.kind,)))
-    return [row for row in rows if row.seq in held]
+    number = source.seq
+    held = {m.document for m in store.members(source.collection, source.kind, source) if m.source == number}
+    return sorted(store.documents_by_row(held).values(), key=lambda row: row.path)
 
 
 # -------------------------------------------------------------------------------- sources that moved
 
 
-def check_moved(store: Store, source: SourceRow, config: Config) -> None:
+def check_moved(store: Store, others: Iterable[SourceRow], source: SourceRow, config: Config) -> None:
     """Raises SourceMoved for a new source whose documents are known from a place that is gone."""
-    for other in store.sources():
+    for other in others:
         same = (other.type, other.kind) == (source.type, source.kind)
         if not same or not other.documents or _exists(other.place):
             continue
@@ -208,9 +224,10 @@ def moved_place(place: str, old: str, new: str) -> str | None:
 def moves(store: Store, old: str, new: str) -> list[tuple[SourceRow, SourceRow]]:
     """Every source at or under a place that moved, and what it becomes. Raises NoResults or SettingError."""
     old_place = _old_place(store, old)
-    new_place, _ = _place(new)
+    new_place, new_type = _place(new)
     found = []
     known = store.sources()
+    _check_move(known, old_place, new_place, new_type)
     for source in known:
         place = moved_place(source.place, old_place, new_place) if source.type in _ON_DISK else None
         if place is None:
@@ -219,10 +236,19 @@ def moves(store: Store, old: str, new: str) -> list[tuple[SourceRow, SourceRow]]
         if root is None:  # of a file or folder that lies in a larger one
             root = place if source.type == "folder" else place.rpartition("/")[0] or "/"
         found.append((source, replace(source, place=place, root=root, problem="")))
-    taken = {s.seq for s in known} - {source.seq for source, _ in found}
-    if clash := next((after for _, after in found if after.seq in taken), None):
-        raise SettingError("sources", f"{clash.place} is a source already. Remove one of them first")
     return found
+
+
+def _check_move(known: list[SourceRow], old: str, new: str, type: str) -> None:
+    """Raises SettingError for what is no move: both are there, or of two kinds, or the new one is held."""
+    if _exists(old):
+        raise SettingError("sources", f"{old} is still there, so it has not moved. To hold both, add {new}")
+    of_file = any(s.place == old and s.type == "file" for s in known)
+    if type != ("file" if of_file else "folder"):
+        was = "a file" if of_file else "a folder"
+        raise SettingError("sources", f"{new} is a {type}, and {old} was {was}")
+    if any(s.place == new and s.type in _ON_DISK for s in known):
+        raise SettingError("sources", f"{new} is a source already. Let go of one: quire sources remove")
 
 
 def _old_place(store: Store, old: str) -> str:
@@ -246,10 +272,12 @@ def adopt(store: Store) -> None:
         return
     rows = [row for row in store.documents(Filters()) if row.kind in DOCUMENTS]
     rows.sort(key=_origin)
-    for _, same in groupby(rows, _origin):
-        for source, held in _sources_of(list(same)):
-            store.put_sources([replace(source, added_at=min(row.created_at for row in held))])
-            store.sight(source, [Sighting(row.seq, row.size, row.mtime_ns, 0) for row in held])
+    found = [pair for _, same in groupby(rows, _origin) for pair in _sources_of(list(same))]
+    known = {source.seq for source in store.sources()}
+    new = [(source, min(row.created_at for row in held)) for source, held in found if source.seq not in known]
+    store.put_sources([replace(source, added_at=first) for source, first in new])
+    numbered = [(source.seq, held) for source, held in found]
+    store.join([Member(row.seq, number, 0) for number, held in numbered for row in held])
     store.note_adopted()
 
 
@@ -281,8 +309,8 @@ def _was_folder(root: str, rows: list[DocumentRow]) -> bool:
     if len(rows) == 1:
         return False
     try:
-        seen = files.walk(files.unprintable(root), max_bytes=2**40)
-        return {one.path for one in seen if isinstance(one, Found)} <= {row.path for row in rows}
+        known, seen = {row.path for row in rows}, files.walk(files.unprintable(root), max_bytes=2**40)
+        return all(one.path in known for one in seen if isinstance(one, Found))
     except SourceError:
         return False
 

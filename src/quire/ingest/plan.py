@@ -7,18 +7,19 @@ where the source is healthy, or where removing was asked for; what could not be 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import shlex
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from quire.document import format_of
 from quire.sources.files import Found, PassedOver, Seen, Skipped
 from quire.stores.rows import DocumentRow, SourceRow
 
 ADD, UPDATE, REMAKE, MOVE, TOUCH = "add", "update", "remake", "move", "touch"
 REMOVE, KEEP, SKIP, REFUSE, IGNORE = "remove", "keep", "skip", "refuse", "ignore"
-CHANGES = (ADD, UPDATE, REMAKE, MOVE, REMOVE)  # what a reader of the library would notice
 WRITES = (ADD, UPDATE, REMAKE)  # what is read, cut and written
 
 AUTO, PRUNE, NEVER = "auto", "prune", "never"  # what becomes of documents whose files are gone
@@ -35,6 +36,8 @@ class Item:
     kind: str = ""  # what a skipped file is counted as, such as `.pdf`
     found: Found | None = None
     row: DocumentRow | None = None
+    fails: bool = False  # doing it would be reported as a failure
+    leaves: bool = False  # its source lets go of it, and another holds it
 
     def to_json(self) -> dict[str, Any]:
         """The item as `--dry-run --json` prints it."""
@@ -60,11 +63,6 @@ class Plan:
         """How many items there are of each action, and how many documents are as they were."""
         return {**Counter(item.action for item in self.items), "unchanged": self.unchanged}
 
-    @property
-    def changes(self) -> tuple[Item, ...]:
-        """The items that a reader of the library would notice."""
-        return tuple(item for item in self.items if item.action in CHANGES)
-
     def of(self, *actions: str) -> list[Item]:
         """The items with one of some actions."""
         return [item for item in self.items if item.action in actions]
@@ -81,7 +79,12 @@ class Held:
 
     row: DocumentRow
     seen: int | None = None  # when this source saw its file (see Member); None if it does not hold it
-    is_shared: bool = False  # another source holds it too
+    others: tuple[SourceRow | None, ...] = ()  # the other sources that hold it; None is one that is not known
+
+    def may_move(self, path: str) -> bool:
+        """Whether every other source that holds it would hold it under another path, too."""
+        place = f"{self.row.root}/{path}"
+        return all(s and s.type == "folder" and place.startswith(f"{s.place}/") for s in self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +159,11 @@ class _Draft:
         if held is None:
             self.new[found.path] = found
         elif held.row.root != self.source.root or held.row.url is not None:
-            self.items.append(_refused(held.row, found))
+            self.items.append(_refused(self.source, held.row, found))
         elif is_unchanged(held, found):
             self._same(held.row, found, is_read=False)
         elif found.problem:
-            self.items.append(Item(SKIP, found.path, found.problem))
+            self.items.append(Item(SKIP, found.path, found.problem, fails=True))
         elif found.checksum == held.row.checksum:
             self._same(held.row, found, is_read=True)
         else:
@@ -191,21 +194,16 @@ class _Draft:
 
     def pair_moves(self) -> None:
         """Find each new file that is a vanished one under another name, by its content."""
-        candidates: dict[str, list[DocumentRow]] = defaultdict(list)
-        for path, row in sorted(self.gone.items(), reverse=True):
-            if not self.held[path].is_shared:
-                candidates[row.checksum].append(row)
+        candidates = _Candidates(self.gone.values())
         for path, found in sorted(self.new.items()):
-            olds = candidates.get(found.checksum or "")
-            if olds and not found.problem:
-                old = _likeliest(path, olds)
-                olds.remove(old)
+            old = None if found.problem else candidates.take(found, self.held)
+            if old:
                 del self.gone[old.path]
                 self.items.append(
                     Item(MOVE, path, f"renamed from {old.path}", old.path, found=found, row=old)
                 )
             elif found.problem:
-                self.items.append(Item(SKIP, path, found.problem))
+                self.items.append(Item(SKIP, path, found.problem, fails=True))
             else:
                 self.items.append(Item(ADD, path, "new", found=found))
 
@@ -213,37 +211,94 @@ class _Draft:
         """Remove documents whose files are gone, or keep them; why they are kept."""
         if not self.gone:
             return ""
-        problem = self._why_kept()
+        asked = {path for path in self.gone if self._is_asked(path)}
+        problem = self._why_kept(len(self.gone) - len(asked))
         for path, row in self.gone.items():
             passed = self._passed(path)
             reason = passed.reason if passed else "its file is gone"
-            kept = f"{reason}; kept, because {problem}" if problem else reason
-            self.items.append(Item(KEEP if problem else REMOVE, path, kept, row=row))
-        return problem
+            if problem and path not in asked:
+                self.items.append(Item(KEEP, path, f"{reason}; kept, because {problem}", row=row))
+            elif self.held[path].others:
+                kept = f"{reason}; kept, because another source holds it"
+                self.items.append(Item(KEEP, path, kept, row=row, leaves=True))
+            else:
+                self.items.append(Item(REMOVE, path, reason, row=row))
+        return problem if len(asked) < len(self.gone) else ""
 
-    def _why_kept(self) -> str:
-        if self.rules.gone == PRUNE:
+    def _is_asked(self, path: str) -> bool:
+        """Whether the options of the source leave a document out: that is a person's word."""
+        passed = self._passed(path)
+        return isinstance(passed, PassedOver) and passed.is_asked
+
+    def _why_kept(self, gone: int) -> str:
+        """Why so many documents stay though their files are gone, if they do."""
+        if self.rules.gone == PRUNE or not gone:
             return ""
         if self.rules.gone == NEVER or self.rules.problem:
             return self.rules.problem or "nothing is removed here"
         held = sum(1 for _ in self._members())
-        if 2 * len(self.gone) >= held:
-            return f"{len(self.gone):,} of its {held:,} documents are missing at once"
+        if 2 * gone >= held:
+            are = "document is" if held == 1 else "documents are"
+            return f"{gone:,} of its {held:,} {are} missing at once"
         return ""
 
 
-def _refused(row: DocumentRow, found: Found) -> Item:
+def _refused(source: SourceRow, row: DocumentRow, found: Found) -> Item:
     where = row.url or row.root or "text that was added under this name"
-    reason = f"{row.collection} already has this path from {where}. Name another collection: -c NAME"
-    return Item(REFUSE, found.path, reason)
+    place = shlex.quote(source.place)
+    reason = (
+        f"{row.collection} already has this path from {where}. Name another collection: -c NAME. If this"
+        f" source is held already, let go of it first: quire sources remove {place} -c {row.collection}"
+    )
+    return Item(REFUSE, found.path, reason, fails=True)
 
 
-def _likeliest(path: str, olds: list[DocumentRow]) -> DocumentRow:
-    """Of documents with the same content, the one with the same file name, else the first."""
-    name = PurePosixPath(path).name
-    return next((row for row in reversed(olds) if PurePosixPath(row.path).name == name), olds[-1])
+class _Candidates:
+    """Documents whose files are gone, by content: each is given to one new file."""
+
+    def __init__(self, rows: Iterable[DocumentRow]) -> None:
+        self._rows: dict[tuple[object, ...], deque[DocumentRow]] = defaultdict(deque)
+        for row in sorted(rows, key=lambda row: row.path):
+            content = row.checksum, row.size
+            self._rows[content].append(row)
+            self._rows[*content, PurePosixPath(row.path).name].append(row)
+        self._taken: set[int] = set()
+
+    def take(self, found: Found, held: Mapping[str, Held]) -> DocumentRow | None:
+        """The document that a file was: of several, the one with the same file name, else the first."""
+        content = found.checksum, found.size
+        for key in ((*content, PurePosixPath(found.path).name), content):
+            rows = self._rows.get(key, deque[DocumentRow]())
+            while rows and rows[0].seq in self._taken:
+                rows.popleft()
+            if rows and held[rows[0].path].may_move(found.path):
+                self._taken.add(rows[0].seq)
+                return rows.popleft()
+        return None
 
 
-def takes_title_from_name(row: DocumentRow) -> bool:
-    """Whether a document's title is its file's name, so that a rename changes it."""
-    return row.title == PurePosixPath(row.path).stem
+def is_cut_anew(row: DocumentRow, path: str) -> bool:
+    """Whether a rename changes more than the path: a title that is the file's name, or the format."""
+    return row.title == PurePosixPath(row.path).stem or row.format != format_of(path)
+
+
+def after(held: Mapping[str, Held], plan: Plan, made_by: str) -> dict[str, Held]:
+    """What is held once another source's plan was applied, as far as a plan can tell."""
+    changed = dict(held)
+    for item in plan.items:
+        if item.action in (MOVE, REMOVE):
+            changed.pop(item.old_path or item.path, None)
+        if item.action in (ADD, MOVE, UPDATE) and item.found:
+            known = item.row or _nothing(plan.source, item.path)
+            found, root = item.found, plan.source.root
+            row = replace(known, path=item.path, root=root, checksum=found.checksum or known.checksum)
+            row = replace(row, size=found.size, mtime_ns=found.mtime_ns, made_by=made_by)
+            before = held.get(item.old_path or item.path)
+            changed[item.path] = Held(row, before.seen if before else None, (plan.source,))
+    return changed
+
+
+def _nothing(source: SourceRow, path: str) -> DocumentRow:
+    """A document of which nothing is known yet but where it will be."""
+    about = (source.collection, source.kind, path, None, source.root, "", path, "", 0, 0, "", "standard")
+    return DocumentRow(0, "", *about, 0, 0, 0)

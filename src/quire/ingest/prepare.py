@@ -129,12 +129,13 @@ def reason_of(error: Exception) -> str:
 
 def is_private_key(source: bytes) -> bool:
     """Whether a file is a private key, whatever its name is."""
-    return source.startswith(_KEY_START) and b"PRIVATE KEY-----" in source[:100]
+    start = source[:1000].lstrip()
+    return start.startswith(_KEY_START) and b"PRIVATE KEY-----" in start[:100]
 
 
 def seen_of(found: Found) -> int:
     """When a file that is about to be read was last touched; below 0 if it may change without a trace."""
-    late = time.time_ns() - max(found.mtime_ns, found.ctime_ns) < _RACY_NS
+    late = abs(time.time_ns() - found.ctime_ns) < _RACY_NS
     return -found.ctime_ns if late else found.ctime_ns
 
 

@@ -29,6 +29,7 @@ UNWANTED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 SECRETS = "may hold secrets"
 NO_ENDING = "without an ending"
 
+_MOST = 2**63 - 1  # nanoseconds that a database takes: until 2262
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _ESCAPED = re.compile(r"\\(x[0-9a-f]{2})")
 _ALSO = {
@@ -55,7 +56,7 @@ def load(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> 
     except OSError as problem:
         raise Unreadable(name, _why(problem)) from None
     except ValueError:  # a NUL in the name
-        raise Unreadable(name, "is no file name") from None
+        raise Unreadable(name, "is not a valid file name") from None
 
 
 def _markdown(page: bytes) -> bytes:
@@ -132,6 +133,7 @@ class PassedOver:
     path: str  # from the root, printable
     reason: str
     kind: str = ""  # what it is counted as, such as `.pdf`; "" for what a rule names
+    is_asked: bool = False  # the options of its source say so
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def walk(
     except OSError as problem:
         raise Unreadable(printable(place), _why(problem)) from None
     except ValueError:  # a NUL in the name
-        raise Unreadable(printable(place), "is no file name") from None
+        raise Unreadable(printable(place), "is not a valid file name") from None
 
 
 def look(path: str | Path, root: str | Path) -> Found | Skipped:
@@ -189,7 +191,11 @@ def look(path: str | Path, root: str | Path) -> Found | Skipped:
 
 
 def _found(absolute: str, path: str, found: os.stat_result) -> Found:
-    return Found(absolute, path, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return Found(absolute, path, found.st_size, _time(found.st_mtime_ns), _time(found.st_ctime_ns))
+
+
+def _time(nanoseconds: int) -> int:
+    return max(-_MOST, min(_MOST, nanoseconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +230,7 @@ class _Walk:
         self.base = _base(self.start, root, project if narrowed else root)
         self.depth = len(root.relative_to(self.base).parts)
         self.include = ignore.patterns(wanted.include, self.depth, "not in include")
-        self.exclude = ignore.patterns(wanted.exclude, self.depth, "exclude")
+        self.asked = self.exclude = ignore.patterns(wanted.exclude, self.depth, "exclude")
         above = len(project.relative_to(self.base).parts) if narrowed else self.depth
         self.only = ignore.patterns(wanted.only, above, "files.include")
         self.exclude += ignore.patterns(wanted.never, above, "files.exclude")
@@ -331,14 +337,14 @@ class _Walk:
     def _unwanted(self, place: _Place) -> PassedOver | None:
         """Why a file that nothing ignores is not wanted, if it is not."""
         if self.exclude and (rule := ignore.covers(self.exclude, place.names, self.depth)):
-            return PassedOver(place.path, f"left out by {rule.origin}")
+            return PassedOver(place.path, f"left out by {rule.origin}", is_asked=rule in self.asked)
         if self.without and place.path in self.without:
             return PassedOver(place.path, "removed from the library; to have it again, add it by its name")
         if self.only and not ignore.covers(self.only, place.names, 0):
             return PassedOver(place.path, "not in files.include")
         if self.include:
             found = ignore.covers(self.include, place.names, self.depth)
-            return None if found else PassedOver(place.path, "not in include")
+            return None if found else PassedOver(place.path, "not in include", is_asked=True)
         if place.names[-1].lower().endswith(ENDINGS):
             return None
         kind = os.path.splitext(place.names[-1])[1].lower() or NO_ENDING  # noqa: PTH122  five times as fast

@@ -106,24 +106,39 @@ class Store(Protocol):
         """Remember sources, or what is new of them."""
         ...
 
-    def drop_source(self, source: SourceRow) -> int:
-        """Let go of a source; documents that no other source holds are deleted. How many these were."""
+    def source_now(self, source: SourceRow) -> SourceRow | None:
+        """A source as it is now, with what others may have changed; None if it was removed."""
+        ...
+
+    def note_checked(self, sources: Sequence[SourceRow]) -> None:
+        """Note when sources were checked, and their problems; those that were removed stay removed."""
+        ...
+
+    def drop_sources(self, sources: Sequence[SourceRow]) -> int:
+        """Remove sources, and the documents that no other source holds; how many these were."""
         ...
 
     def move_source(self, old: SourceRow, new: SourceRow) -> None:
         """Put a source at another place, with all that is known of its documents."""
         ...
 
-    def members(self, collection: str, kind: str) -> list[Member]:
-        """Which sources hold the documents of a collection."""
+    def members(self, collection: str, kind: str, source: SourceRow | None = None) -> list[Member]:
+        """Which sources hold the documents of a collection, or of one source."""
         ...
 
     def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
         """Take documents from a source; those that no other holds are deleted. How many these were."""
         ...
 
-    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> None:
-        """Note that stored documents are a source's and unchanged; one with another path is renamed."""
+    def join(self, members: Sequence[Member]) -> None:
+        """Make documents those of sources, in one transaction; those that are gone stay gone."""
+        ...
+
+    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> list[int]:
+        """Note that stored documents are a source's and unchanged; one with another path is renamed.
+
+        The documents that could not be renamed, because they are gone or the path is taken.
+        """
         ...
 
     def adopted(self) -> bool:

@@ -165,20 +165,30 @@ class PostgresStore:
             seen.add(identity)
         return answers
 
-    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> None:
-        """Note that stored documents are a source's and unchanged; one with another path is renamed."""
+    def join(self, members: Sequence[Member]) -> None:
+        """Make documents those of sources, in one transaction."""
 
         def action(db: Connection) -> None:
-            for one in seen:
-                if one.path and not postgres_writing.rename(db, one.document, one.path):
-                    raise self.db.error(
-                        f"nothing was renamed: there is no document {one.document}, or one at {one.path}"
-                    )
-            postgres_writing.sight(db, source.seq, seen)
-            if any(one.path for one in seen):
-                next_generation(db)
+            for number in {member.source for member in members}:
+                seen = {member.document: member.seen for member in members if member.source == number}
+                postgres_writing.join(db, number, seen)
 
         self.db.write(action)
+
+    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> list[int]:
+        """Note that stored documents are a source's and unchanged; those that could not be renamed."""
+
+        def action(db: Connection) -> list[int]:
+            renamed = {one.document: one.path for one in seen if one.path}
+            refused = postgres_writing.rename(db, renamed) if renamed else set()
+            kept = [one for one in seen if one.document not in refused]
+            if kept:
+                postgres_writing.sight(db, source.seq, kept)
+            if renamed:
+                next_generation(db)
+            return list(refused)
+
+        return self.db.write(action)
 
     # ---------------------------------------------------------------------------------- sources
 
@@ -194,15 +204,32 @@ class PostgresStore:
         """Remember sources, or what is new of them."""
         self.db.write(lambda db: postgres_writing.put_sources(db, sources))
 
-    def drop_source(self, source: SourceRow) -> int:
-        """Let go of a source; documents that no other source holds are deleted. How many these were."""
+    def source_now(self, source: SourceRow) -> SourceRow | None:
+        """A source as it is now; None if it was removed."""
+        rows = self.db.rows("SELECT * FROM quire.sources WHERE seq = %s", (source.seq,))
+        return source_of(rows[0]) if rows else None
+
+    def note_checked(self, sources: Sequence[SourceRow]) -> None:
+        """Note when sources were checked, and their problems."""
+        rows = [(source.checked_at, storable(source.problem), source.seq) for source in sources]
+
+        def action(db: Connection) -> None:
+            with db.cursor() as cursor:
+                cursor.executemany(
+                    "UPDATE quire.sources SET checked_at = %s, problem = %s WHERE seq = %s", rows
+                )
+
+        self.db.write(action)
+
+    def drop_sources(self, sources: Sequence[SourceRow]) -> int:
+        """Remove sources, and the documents that no other source holds; how many these were."""
 
         def action(db: Connection) -> int:
-            rows = db.execute(
-                "SELECT document FROM quire.members WHERE source = %s", (source.seq,)
-            ).fetchall()
-            removed = self._leave(db, source, [row[0] for row in rows])
-            db.execute("DELETE FROM quire.sources WHERE seq = %s", (source.seq,))
+            removed = 0
+            for source in sources:
+                rows = db.execute("SELECT document FROM quire.members WHERE source = %s", (source.seq,))
+                removed += self._leave(db, source, [row[0] for row in rows.fetchall()])
+                db.execute("DELETE FROM quire.sources WHERE seq = %s", (source.seq,))
             next_generation(db)
             return removed
 
@@ -217,11 +244,15 @@ class PostgresStore:
 
         self.db.write(action)
 
-    def members(self, collection: str, kind: str) -> list[Member]:
-        """Which sources hold the documents of a collection."""
+    def members(self, collection: str, kind: str, source: SourceRow | None = None) -> list[Member]:
+        """Which sources hold the documents of a collection, or of one source."""
+        columns = "SELECT m.document, m.source, m.seen FROM quire.members AS m"
+        if source:
+            only = "WHERE m.document IN (SELECT document FROM quire.members WHERE source = %s)"
+            return [Member(*row) for row in self.db.rows(f"{columns} {only}", (source.seq,))]
         rows = self.db.rows(
-            "SELECT m.document, m.source, m.seen FROM quire.members AS m JOIN quire.documents AS d"
-            " ON d.seq = m.document WHERE d.collection = %s AND d.kind = %s",
+            f"{columns} JOIN quire.documents AS d ON d.seq = m.document"
+            " WHERE d.collection = %s AND d.kind = %s",
             (storable(collection), kind),
         )
         return [Member(*row) for row in rows]
@@ -238,13 +269,15 @@ class PostgresStore:
 
     def _leave(self, db: Connection, source: SourceRow | None, rows: Sequence[int]) -> int:
         """Take documents from a source and delete those that no other source holds; how many."""
+        held = "SELECT seq FROM quire.documents WHERE seq = ANY (%s) ORDER BY seq FOR UPDATE"
+        rows = [row[0] for row in db.execute(held, (list(rows),)).fetchall()]  # others wait with theirs
         if source:
             db.execute(
                 "DELETE FROM quire.members WHERE source = %s AND document = ANY (%s)",
                 (source.seq, list(rows)),
             )
-        held = db.execute("SELECT document FROM quire.members WHERE document = ANY (%s)", (list(rows),))
-        kept = {row[0] for row in held}
+        others = db.execute("SELECT document FROM quire.members WHERE document = ANY (%s)", (list(rows),))
+        kept = {row[0] for row in others}
         left = [row for row in rows if row not in kept]
         if left:
             self._remove(db, left)

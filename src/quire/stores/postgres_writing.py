@@ -150,17 +150,23 @@ def move_source(db: Connection, old: SourceRow, new: SourceRow) -> None:
         db.execute("DELETE FROM quire.sources WHERE seq = %s", (old.seq,))
 
 
-def rename(db: Connection, row: int, path: str) -> bool:
-    """Give a document another path; whether it is there and the path is free."""
-    found = db.execute("SELECT collection, kind, path FROM quire.documents WHERE seq = %s", (row,)).fetchone()
-    if found is None:
-        return False
-    old, new = (found[0], found[1], found[2]), (found[0], found[1], path)
-    _lock(db, (_id(old), _id(new)))
-    if _stored(db, [new]):
-        return False
-    db.execute("UPDATE quire.documents SET path = %s, id = %s WHERE seq = %s", (path, _id(new), row))
-    return True
+def rename(db: Connection, paths: Mapping[int, str]) -> set[int]:
+    """Give documents other paths; those that are gone, or whose new path is taken, are left as they are."""
+    found = db.execute(
+        "SELECT seq, collection, kind, path FROM quire.documents WHERE seq = ANY (%s)", (list(paths),)
+    ).fetchall()
+    old = {row[0]: (row[1], row[2], row[3]) for row in found}
+    new = {row: (identity[0], identity[1], paths[row]) for row, identity in old.items()}
+    if new:
+        _lock(db, map(_id, (*old.values(), *new.values())))
+        taken = _stored(db, list(new.values()))
+        new = {row: identity for row, identity in new.items() if identity not in taken}
+    with db.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE quire.documents SET path = %s, id = %s WHERE seq = %s",
+            [(identity[2], _id(identity), row) for row, identity in new.items()],
+        )
+    return paths.keys() - new.keys()
 
 
 def next_generation(db: Connection, chunks: int = 0) -> None:

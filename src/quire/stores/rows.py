@@ -68,13 +68,16 @@ class SourceOptions:
     exclude: tuple[str, ...] = ()
     without: tuple[str, ...] = ()  # paths of documents that were removed one by one
     keep: bool = False  # documents stay when their files are gone
+    project: str = ""  # the folder of the quire.toml that narrows it further, wherever one works
+    only: tuple[str, ...] = ()  # what that includes
+    never: tuple[str, ...] = ()  # what that excludes
 
     @classmethod
     def from_json(cls, text: str) -> SourceOptions:
         """The options that `to_json` wrote."""
-        read = json.loads(text)
-        lists = {name: tuple(read.get(name, ())) for name in ("include", "exclude", "without")}
-        return cls(**lists, keep=bool(read.get("keep")))
+        read: dict[str, Any] = json.loads(text)
+        options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in read.items()}
+        return cls(**options)
 
     def to_json(self) -> str:
         """The options that are not the default."""

@@ -33,6 +33,7 @@ from quire.stores.rows import (
     row_id,
     source_of,
     source_values,
+    storable,
     words_of,
 )
 from quire.stores.sqlite_database import Database
@@ -212,30 +213,39 @@ class SqliteStore(Database):
             found.setdefault(row, []).append(tag)
         return {row: tuple(sorted(tags)) for row, tags in found.items()}
 
-    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> None:
-        """Note that stored documents are a source's and unchanged; one with another path is renamed."""
+    def join(self, members: Sequence[Member]) -> None:
+        """Make documents those of sources, in one transaction."""
+        with self._transaction():
+            self.db.executemany(_ADD_MEMBER, ((one.source, one.document, one.seen) for one in members))
+
+    def sight(self, source: SourceRow, seen: Sequence[Sighting]) -> list[int]:
+        """Note that stored documents are a source's and unchanged; those that could not be renamed."""
+        refused, number = list[int](), source.seq
         with self._transaction():
             for one in seen:
-                if one.path:
-                    self._rename(one.document, one.path)
+                if one.path and not self._rename(one.document, one.path):
+                    refused.append(one.document)
+                    continue
                 self.db.execute(
                     "UPDATE documents SET size = ?, mtime_ns = ? WHERE seq = ?",
                     (one.size, one.mtime_ns, one.document),
                 )
-                self.db.execute(_ADD_MEMBER, (source.seq, one.document, one.seen))
+                self.db.execute(_ADD_MEMBER, (number, one.document, one.seen))
             if any(one.path for one in seen):
                 self._next_generation()
+        return refused
 
-    def _rename(self, row: int, path: str) -> None:
-        """Give a document another path, and so another id. Raises LibraryError if the path is taken."""
+    def _rename(self, row: int, path: str) -> bool:
+        """Give a document another path, and so another id; whether it is there and the path is free."""
         found = self.db.execute("SELECT kind, collection FROM documents WHERE seq = ?", (row,)).fetchone()
         if found is None:
-            raise self._error("nothing was renamed: the document is gone")
+            return False
         kind, collection = found
         id = row_id(kind, f"{collection}:{path}")
         if self.db.execute("SELECT 1 FROM documents WHERE id = ? AND seq != ?", (id, row)).fetchone():
-            raise self._error(f"nothing was renamed: there is a document {collection}:{path} already")
+            return False
         self.db.execute("UPDATE documents SET path = ?, id = ? WHERE seq = ?", (path, id, row))
+        return True
 
     def promote(self, row: int, level: str) -> None:
         """Set the promotion of a document, and with it of all its chunks, which have none of their own."""
@@ -252,21 +262,21 @@ class SqliteStore(Database):
 
     def _leave(self, source: SourceRow | None, rows: Iterable[int]) -> int:
         """Take documents from a source and delete those that no other source holds; how many."""
-        removed = 0
+        removed, number = 0, source.seq if source else 0
         for row in rows:
-            if source:
-                self.db.execute("DELETE FROM members WHERE source = ? AND document = ?", (source.seq, row))
+            self.db.execute("DELETE FROM members WHERE source = ? AND document = ?", (number, row))
             if not self.db.execute("SELECT 1 FROM members WHERE document = ?", (row,)).fetchone():
-                self._remove_one(row)
-                removed += 1
+                removed += self._remove_one(row)
         return removed
 
-    def _remove_one(self, row: int) -> None:
+    def _remove_one(self, row: int) -> bool:
+        """Delete a document; whether it was there: another process may have been quicker."""
         if not self.db.execute("SELECT 1 FROM documents WHERE seq = ?", (row,)).fetchone():
-            return  # another process was quicker
+            return False
         self._drop_parts(row)
         self.vectors.rebind(row, (), self.generation() + 1)
         self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
+        return True
 
     # ---------------------------------------------------------------------------------- sources
 
@@ -291,12 +301,27 @@ class SqliteStore(Database):
             map(source_values, sources),
         )
 
-    def drop_source(self, source: SourceRow) -> int:
-        """Let go of a source; documents that no other source holds are deleted. How many these were."""
+    def source_now(self, source: SourceRow) -> SourceRow | None:
+        """A source as it is now; None if it was removed."""
+        row = self.db.execute("SELECT * FROM sources WHERE seq = ?", (source.seq,)).fetchone()
+        return source_of(row) if row else None
+
+    def note_checked(self, sources: Sequence[SourceRow]) -> None:
+        """Note when sources were checked, and their problems."""
         with self._transaction():
-            held = self.db.execute("SELECT document FROM members WHERE source = ?", (source.seq,)).fetchall()
-            removed = self._leave(source, [row[0] for row in held])
-            self.db.execute("DELETE FROM sources WHERE seq = ?", (source.seq,))
+            self.db.executemany(
+                "UPDATE sources SET checked_at = ?, problem = ? WHERE seq = ?",
+                ((source.checked_at, storable(source.problem), source.seq) for source in sources),
+            )
+
+    def drop_sources(self, sources: Sequence[SourceRow]) -> int:
+        """Remove sources, and the documents that no other source holds; how many these were."""
+        removed = 0
+        with self._transaction():
+            for source in sources:
+                held = self.db.execute("SELECT document FROM members WHERE source = ?", (source.seq,))
+                removed += self._leave(source, [row[0] for row in held.fetchall()])
+                self.db.execute("DELETE FROM sources WHERE seq = ?", (source.seq,))
             self._next_generation()
         return removed
 
@@ -314,11 +339,14 @@ class SqliteStore(Database):
                 self.db.execute("DELETE FROM sources WHERE seq = ?", (old.seq,))
             self._next_generation()
 
-    def members(self, collection: str, kind: str) -> list[Member]:
-        """Which sources hold the documents of a collection."""
+    def members(self, collection: str, kind: str, source: SourceRow | None = None) -> list[Member]:
+        """Which sources hold the documents of a collection, or of one source."""
+        columns = "SELECT m.document, m.source, m.seen FROM members AS m"
+        if source:
+            only = "WHERE m.document IN (SELECT document FROM members WHERE source = ?)"
+            return [Member(*row) for row in self.db.execute(f"{columns} {only}", (source.seq,))]
         rows = self.db.execute(
-            "SELECT m.document, m.source, m.seen FROM members AS m JOIN documents AS d ON d.seq = m.document"
-            " WHERE d.collection = ? AND d.kind = ?",
+            f"{columns} JOIN documents AS d ON d.seq = m.document WHERE d.collection = ? AND d.kind = ?",
             (collection, kind),
         )
         return [Member(*row) for row in rows]

@@ -15,7 +15,7 @@ CREATE TABLE quire.sources (
 -- Which documents a source holds. A document goes with its last source.
 CREATE TABLE quire.members (
     document   bigint NOT NULL REFERENCES quire.documents ON DELETE CASCADE,
-    source     bigint NOT NULL,
+    source     bigint NOT NULL REFERENCES quire.sources ON DELETE CASCADE,
     collection text   COLLATE "C" NOT NULL,
     seen       bigint NOT NULL,              -- ctime of the file when it was read; below 0 if it may have changed since
     PRIMARY KEY (document, source)
