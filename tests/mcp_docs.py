@@ -13,8 +13,8 @@ import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from quire.surfaces.mcp_text import fenced
-from quire.surfaces.mcp_tools import TOOLS
+from quire.surfaces.mcp.text import fenced
+from quire.surfaces.mcp.tools import TOOLS
 from tests.mcp_client import QUIRE, ask
 
 PAGE = Path(__file__).parents[1] / "docs" / "mcp.md"

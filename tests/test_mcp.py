@@ -15,8 +15,8 @@ from mcp import Client, MCPError
 from quire.config import TokenSettings, override
 from quire.errors import SettingError
 from quire.library import Library
-from quire.surfaces.mcp_text import Page, fenced, meant, on_one_line, quoted, visible
-from quire.surfaces.mcp_tools import TOOLS
+from quire.surfaces.mcp.text import Page, fenced, meant, on_one_line, quoted, visible
+from quire.surfaces.mcp.tools import TOOLS
 from quire.tokens import counter
 from tests.mcp_client import (
     GUIDE,

@@ -504,7 +504,7 @@ def test_what_the_docs_tell_clients_to_start_is_a_server(place: Path) -> None:
 def test_the_docs_name_the_address_that_is_served() -> None:
     """Issue: 127.0.0.1 by default; the block for HTTP is of that address."""
     (block,) = (block for block in blocks() if "url" in block)
-    default = {option.name: option.default for option in cli.mcp.params}
+    default = {option.name: option.default for option in cli.quire.commands["mcp"].params}
     assert block["url"] == f"http://{default['host']}:{default['port']}/mcp"
 
 

@@ -179,7 +179,7 @@ def test_status_shows_the_library_without_its_password() -> None:
 
 def test_the_log_of_the_server_holds_no_password() -> None:
     """What the MCP server logs, tracebacks included, is redacted."""
-    from quire.surfaces.mcp import _Redacted
+    from quire.surfaces.mcp.transport import _Redacted
 
     try:
         raise ValueError("postgresql://me:secret@db/quire")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -14,13 +13,49 @@ import click
 from quire import config, policy, redact, trust
 from quire.config import SettingsFile
 from quire.errors import NoResults, SettingError
-from quire.surfaces import render
+from quire.surfaces.cli.group import quire
 
 _KEY = re.compile(r"""(\bkey["']?\s*=\s*)("[^"\n]*"|'[^'\n]*'|[^\s,}]+)""")
 
 
-def accept(file: Path | None, yes: bool) -> None:
+@quire.command("trust")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
+@click.option("--revoke", is_flag=True, help="Withdraw the trust in a file.")
+@click.option(
+    "--list", "listed", is_flag=True, help="Show what is trusted, and whether it has changed since."
+)
+@click.option("--json", "as_json", is_flag=True, help="With --list: print JSON, one line for each file.")
+def trust_file(file: Path | None, yes: bool, revoke: bool, listed: bool, as_json: bool) -> None:
+    """Accept all settings of a project's quire.toml, by default the nearest one upward.
+
+    Without trust a project file may change how documents are cut and results are shown, lower limits,
+    and name a library inside its folder. Quire ignores the rest: servers, keys, hosts, a proxy, higher
+    limits, a library elsewhere. Quire shows the file before it asks. When the file changes, it is no
+    longer trusted.
+
+    \b
+    Examples:
+      quire trust
+      quire trust ~/work/quire.toml --yes
+      quire trust --revoke
+      quire trust --list --json
+    """
+    if listed + revoke + yes > 1 or (listed and file) or (as_json and not listed):
+        problem = "Use --yes, --revoke and --list one at a time. --json goes with --list, FILE does not."
+        raise click.UsageError(problem)
+    if listed:
+        _show_list(as_json)
+    elif revoke:
+        _revoke(file)
+    else:
+        _accept(file, yes)
+
+
+def _accept(file: Path | None, yes: bool) -> None:
     """Show a project file, ask, and remember the very bytes that were shown."""
+    from quire.surfaces import render
+
     path = _named(file)
     if config.is_own(path):
         click.echo(f"{_shown(path)} is your own file. It is always trusted.")
@@ -35,7 +70,7 @@ def accept(file: Path | None, yes: bool) -> None:
     click.echo(f"Trusted: {_shown(found.path)}")
 
 
-def revoke(file: Path | None) -> None:
+def _revoke(file: Path | None) -> None:
     """Withdraw the trust in a file. Raises NoResults if it had none."""
     path = _named(file)
     path = path.parent.resolve() / path.name
@@ -44,8 +79,12 @@ def revoke(file: Path | None) -> None:
     click.echo(f"No longer trusted: {_shown(path)}")
 
 
-def show_list(as_json: bool) -> None:
+def _show_list(as_json: bool) -> None:
     """Print every trusted file, and whether it has changed since."""
+    import json
+
+    from quire.surfaces import render
+
     records = trust.Records.read()
     if records.problem:
         click.echo(render.one_line(records.problem), err=True)
@@ -71,6 +110,8 @@ def _named(file: Path | None) -> Path:
 
 def _show(file: SettingsFile) -> None:
     """Print a file without its keys, then the settings that need trust with their values."""
+    from quire.surfaces import render
+
     wanted = file.over(config.user_settings(os.environ))
     keys = policy.secrets(wanted)
     click.echo(f"{_shown(file.path)}:\n")
@@ -90,6 +131,8 @@ def _without(keys: set[str], text: str) -> str:
 
 
 def _value(value: Any) -> str:
+    from quire.surfaces import render
+
     shown = value if isinstance(value, str) else ", ".join(value) if isinstance(value, tuple) else str(value)
     return render.one_line(redact.url(shown))
 
@@ -101,4 +144,6 @@ def _is_confirmed(path: Path) -> bool:
 
 
 def _shown(path: Path | str) -> str:
+    from quire.surfaces import render
+
     return render.one_line(str(path))

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from quire.config import TokenSettings
 from quire.errors import NoResults, SettingError, nearest
 from quire.surfaces import render
-from quire.surfaces.mcp_text import Answer, Page, fenced, meant, note, on_one_line, visible
+from quire.surfaces.mcp.text import Answer, Page, fenced, meant, note, on_one_line, visible
 from quire.tokens import counter
 
 if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no library

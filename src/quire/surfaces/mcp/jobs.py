@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from quire.config import Config
 from quire.errors import LibraryHeld, NoResults, QuireError
-from quire.surfaces.mcp_text import Answer, on_one_line
+from quire.surfaces.mcp.text import Answer, on_one_line
 
 if TYPE_CHECKING:
     from quire.library import Library
@@ -93,7 +93,7 @@ class Job:
             self.result = work.result().text
 
 
-class Desk:
+class Threads:
     """A thread that reads and one that writes. Each opens the library when it is first needed."""
 
     def __init__(self, url: str, config: Config) -> None:

@@ -1,42 +1,26 @@
-"""The MCP server: a library's tools and documents, over standard input and output or over HTTP.
+"""What the MCP server does with the calls it gets.
 
 Always: nothing is opened, and no model is loaded, before a call needs it; local files are read only
-within the roots; work that is cancelled leaves what was written before, whole; requests over HTTP come
-from where they say, and with the key if there is one.
+within the roots; work that is cancelled leaves what was written before, whole.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
-import ipaddress
 import logging
-import multiprocessing
 import os
-import re
-import signal
-import socket
-import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
-import anyio
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
-from mcp.server.transport_security import TransportSecuritySettings
-from mcp.shared.message import SessionMessage
 from mcp_types import (
     INVALID_PARAMS,
-    PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
-    ErrorData,
-    JSONRPCError,
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
@@ -48,25 +32,19 @@ from mcp_types import (
     TextContent,
     TextResourceContents,
     ToolAnnotations,
-    jsonrpc_message_adapter,
 )
 from mcp_types import Tool as Told
-from pydantic import ValidationError
 
 from quire import redact, tokens
 from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
-from quire.surfaces import mcp_text as text
-from quire.surfaces import mcp_tools as tools
-from quire.surfaces.mcp_desk import Desk, Job, Nothing
-from quire.surfaces.mcp_text import Answer, Page
-from quire.surfaces.mcp_tools import TOOLS, Add, Tool
+from quire.surfaces.mcp import text, tools
+from quire.surfaces.mcp.jobs import Job, Nothing, Threads
+from quire.surfaces.mcp.text import Answer, Page
+from quire.surfaces.mcp.tools import TOOLS, Add, Tool
 from quire.version import VERSION
 
 if TYPE_CHECKING:
-    from mcp.shared._stream_protocols import ReadStream, WriteStream
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
     from quire.library import Library
 
 INSTRUCTIONS = (
@@ -79,8 +57,6 @@ INSTRUCTIONS = (
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
 _MOST_JOBS = 10  # that are remembered
-# Every escape of JSON; `half` is one of a surrogate pair whose other half is missing.
-_ESCAPE = re.compile(r"\\(?:ud[89ab]..\\ud[c-f]..|(?P<half>ud[89a-f][0-9a-f]{2})|.)", re.IGNORECASE)
 _TICK = 0.1  # seconds between looks at how far an add has come
 
 
@@ -90,7 +66,7 @@ class Service:
     def __init__(self, url: str, config: Config, *, read_only: bool, roots: Iterable[Path] = ()) -> None:
         if url == ":memory:":
             raise SettingError("library", "a server needs one in a file: its threads could not share this")
-        self.desk, self.config, self.read_only = Desk(url, config), config, read_only
+        self.threads, self.config, self.read_only = Threads(url, config), config, read_only
         self.roots = [root.resolve() for root in roots]
         self.tools = {tool.name: tool for tool in TOOLS if not (tool.writes and read_only)}
         self.jobs: dict[str, Job] = {}
@@ -111,7 +87,7 @@ class Service:
         """Stop what is under way, and let go of the library."""
         for job in self.jobs.values():
             job.stop.set()
-        self.desk.close()
+        self.threads.close()
 
     # ------------------------------------------------------------------------------------- tools
 
@@ -144,18 +120,18 @@ class Service:
             return await self._status(asked)
         try:
             if tool.writes:
-                return await self.desk.write(partial(_run, tool, asked), create=tool.creates)
-            return await self.desk.read(partial(_run, tool, asked))
+                return await self.threads.write(partial(_run, tool, asked), create=tool.creates)
+            return await self.threads.read(partial(_run, tool, asked))
         except Nothing:
             return text.nothing(tool.of_entries, self.read_only)
 
     async def _status(self, asked: tools.Status) -> Answer:
         jobs = [job.told() for job in self.jobs.values()]
         roots, settings = list(map(str, self.roots)), self.config.tokens
-        library = redact.url(self.desk.url)
+        library = redact.url(self.threads.url)
         about = {"library": library, "read_only": self.read_only, "roots": roots, "jobs": jobs}
         try:
-            return await self.desk.read(lambda library: tools.status(library, asked, about, settings))
+            return await self.threads.read(lambda library: tools.status(library, asked, about, settings))
         except Nothing:
             return tools.status(None, asked, about, settings)
 
@@ -164,7 +140,7 @@ class Service:
             raise SettingError("add", "wants either sources, or content with a path to call it by")
         sources = [self._allowed(source) for source in asked.sources]
         job = self._job(asked.path or ", ".join(asked.sources))
-        work = self.desk.write(lambda library: _index(library, asked, sources, job), create=True)
+        work = self.threads.write(lambda library: _index(library, asked, sources, job), create=True)
         work.add_done_callback(job.ended)
         if asked.background:
             return Answer(f"Job {job.id} has begun. status shows how it is getting on.")
@@ -208,7 +184,7 @@ class Service:
         self, _: ServerRequestContext[Any], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         try:
-            return await self.desk.read(partial(_resources, (params and params.cursor) or ""))
+            return await self.threads.read(partial(_resources, (params and params.cursor) or ""))
         except Nothing:
             return ListResourcesResult(resources=[])
         except QuireError as error:
@@ -228,7 +204,7 @@ class Service:
         self, _: ServerRequestContext[Any], params: ReadResourceRequestParams
     ) -> ReadResourceResult:
         try:
-            return await self.desk.read(partial(_resource, params.uri))
+            return await self.threads.read(partial(_resource, params.uri))
         except Nothing:
             said = text.nothing(False, self.read_only).text
         except QuireError as error:
@@ -344,148 +320,3 @@ def _address(uri: str) -> str:
 
 def _mime_type(format: str) -> str:
     return "text/markdown" if format == "markdown" else "text/plain"
-
-
-# ------------------------------------------------------------------------------------- transports
-
-
-def serve(service: Service) -> None:
-    """Serve over standard input and output until the client closes them."""
-
-    async def main() -> None:
-        # While this is open, what anything else prints goes to stderr: the SDK keeps stdout to itself.
-        options = service.server.create_initialization_options()
-        async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
-            readable, received = anyio.create_memory_object_stream[SessionMessage](0)
-            group.start_soon(_relay, incoming, readable, outgoing)
-            await service.server.run(received, outgoing, options)
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the thread that reads stdin
-    _until_done(service, lambda: anyio.run(main))
-
-
-async def _relay(
-    incoming: ReadStream[SessionMessage | Exception],
-    readable: WriteStream[SessionMessage],
-    outgoing: WriteStream[SessionMessage],
-) -> None:
-    """Hand on messages. What cannot be read is mended or answered: no client waits in vain."""
-    async with incoming, readable:
-        async for item in incoming:
-            line = _unreadable(item) if isinstance(item, Exception) else ""
-            message = _mended(line) if isinstance(item, Exception) else item
-            if message:
-                await readable.send(message)
-            elif line.strip():
-                problem = ErrorData(code=PARSE_ERROR, message="That line is no message of JSON-RPC.")
-                await outgoing.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=problem)))
-
-
-def _unreadable(problem: Exception) -> str:
-    """The line that a problem is about."""
-    if not isinstance(problem, ValidationError):
-        return str(problem)
-    return str(problem.errors(include_url=False)[0]["input"])
-
-
-def _mended(line: str) -> SessionMessage | None:
-    """A message that only half a surrogate pair made unreadable, such as half an emoji."""
-    whole = _ESCAPE.sub(lambda found: r"\ufffd" if found["half"] else found[0], line)
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False))
-    except ValidationError:
-        return None
-
-
-def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
-    """Serve over HTTP until interrupted. Raises SettingError where others could come in without a key."""
-    import uvicorn
-
-    if not key and not _is_local(host):
-        raise SettingError("key", f"{host} can be reached by others: set QUIRE_MCP_KEY, or use 127.0.0.1")
-    listener = _listen(host, port)
-    port = listener.getsockname()[1]
-    shown = f"[{host}]" if ":" in host else host
-    sys.stderr.write(f"Serving on http://{shown}:{port}/mcp\n")
-    sys.stderr.flush()
-    settings = uvicorn.Config(
-        _app(service, shown, port, key), log_config=None, access_log=False, timeout_graceful_shutdown=2
-    )
-    _until_done(service, lambda: anyio.run(partial(uvicorn.Server(settings).serve, sockets=[listener])))
-
-
-def _until_done(service: Service, run: Callable[[], None]) -> None:
-    # Workers that are started from a process with threads must begin afresh: a copy could hang.
-    multiprocessing.set_start_method("spawn", force=True)
-    _log_to_stderr()
-    try:
-        with suppress(KeyboardInterrupt):
-            run()
-    finally:
-        service.close()
-
-
-def _log_to_stderr() -> None:
-    """Log warnings and worse, without the secrets of the URLs in them."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Redacted(logging.BASIC_FORMAT))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-
-class _Redacted(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        """Write a record, its traceback included."""
-        return redact.text(super().format(record))
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except (OSError, UnicodeError) as problem:  # a name too long is no host
-        why = getattr(problem, "strerror", None) or str(problem)
-        raise SettingError("port", f"cannot listen on {host}:{port}: {why}. Name another: --port N") from None
-
-
-def _app(service: Service, host: str, port: int, key: str) -> ASGIApp:
-    """The application, behind the check of Host and Origin that the SDK leaves out beyond loopback."""
-    names = ["127.0.0.1", "localhost", "[::1]"]
-    names += [] if host in names else [host, socket.gethostname()]
-    hosts = [f"{name}:{port}" for name in names]
-    hosts += names if port == 80 else []  # then clients leave it out
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=hosts,
-        allowed_origins=[f"http://{name}" for name in hosts],
-    )
-    app = service.server.streamable_http_app(host=host, transport_security=security)
-    return Keyed(app, key) if key else app
-
-
-class Keyed:
-    """Lets in only requests that bring the key."""
-
-    def __init__(self, app: ASGIApp, key: str) -> None:
-        self.app, self.key = app, key.encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 to the others."""
-        from starlette.responses import PlainTextResponse
-
-        if scope["type"] == "http" and not self._is_brought(dict(scope["headers"])):
-            said = "A key is needed: Authorization: Bearer KEY"
-            refusal = PlainTextResponse(said, 401, {"WWW-Authenticate": "Bearer"})
-            await refusal(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    def _is_brought(self, headers: dict[bytes, bytes]) -> bool:
-        scheme, _, key = headers.get(b"authorization", b"").partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(key.strip(), self.key)

@@ -1,0 +1,19 @@
+"""The command line: one file for each task.
+
+Commands import what they need when they run, so that `quire --help` is instant.
+"""
+
+from quire.surfaces.cli import (  # noqa: F401  (their commands join the group when they are imported)
+    adding,
+    chunking,
+    finding,
+    maintenance,
+    reading,
+    remembering,
+    serving,
+    sources,
+    trusting,
+)
+from quire.surfaces.cli.group import main, quire
+
+__all__ = ["main", "quire"]

@@ -1,0 +1,222 @@
+"""`quire add`, `refresh` and `remove`: documents come in, stay up to date, and go."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from quire.errors import SourceError
+from quire.surfaces.cli import opening, options, output
+from quire.surfaces.cli.group import quire
+
+if TYPE_CHECKING:
+    from quire.errors import SourceMoved
+    from quire.ingest.plan import Plan
+    from quire.ingest.report import Report
+    from quire.library import Library
+    from quire.progress import Progress
+
+
+@quire.command()
+@options.library
+@click.argument(
+    "sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|FOLDER|URL|SITE...|-"
+)
+@click.option("-c", "--collection", help="The name to file them under; by default the folder's or site's.")
+@click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
+@click.option("--external", is_flag=True, help="They are other people's: never promoted.")
+@click.option(
+    "--include", multiple=True, help="Folders and sites: take only what matches, whatever its ending."
+)
+@click.option("--exclude", multiple=True, help="Folders and sites: leave out what matches, as in .gitignore.")
+@click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
+@click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
+@options.as_json
+def add(
+    library: str | None,
+    sources: tuple[str, ...],
+    collection: str | None,
+    name: str | None,
+    external: bool,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    keep: bool | None,
+    prune: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Hold files, folders, web pages and sites, or bring them up to date.
+
+    The library remembers what you named, and its options: quire refresh follows that and nothing else.
+    Unchanged files are skipped. A site is read by its llms.txt. Text from standard input is named by its
+    content, unless --as names it.
+
+    \b
+    Examples:
+      quire add ./docs
+      quire add ./docs --dry-run
+      quire add ./docs --exclude drafts/ --exclude '*.tmp.md'
+      quire add https://example.com/guide
+      quire add example.com
+      quire add README.md ./docs -c manual
+      quire add ./vendor/docs --external
+      cat notes.md | quire add - --as notes.md
+    """
+    given: dict[str, Any] = {"collection": collection, "external": external, "keep": keep, "prune": prune}
+    given |= {"include": include or None, "exclude": exclude or None}
+    if dry_run:
+        _show_plans(_plan_each(library, sources, given), as_json)
+        return
+    from quire.ingest.report import Report
+    from quire.surfaces import render
+
+    with opening.library(library, create=True) as opened, output.progress_bar() as bar:
+        report = Report()
+        try:
+            for source in sources:
+                if source == "-":
+                    content = sys.stdin.buffer.read()
+                    more = opened.add(content=content, path=name, collection=collection, external=external)
+                else:
+                    more = _add_one(opened, source, given, bar)
+                report.join(more)
+        except KeyboardInterrupt:
+            output.complain(
+                "Stopped. What was written is complete and can be searched; type the same to go on."
+            )
+            sys.exit(130)
+    output.show_report(report, as_json)
+    sys.exit(render.report_code(report))
+
+
+@quire.command()
+@options.library
+@click.option("--check", is_flag=True, help="Only list what is new, changed or gone; exit 1 if anything is.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
+@click.option("--prune", is_flag=True, help="Remove all documents whose files are gone.")
+@click.option("--keep", is_flag=True, help="Remove no document.")
+@options.as_json
+def refresh(library: str | None, check: bool, dry_run: bool, prune: bool, keep: bool, as_json: bool) -> None:
+    """Bring every source up to date: the files, folders, pages and sites that were added.
+
+    Documents whose files are gone are removed while their source is healthy: its folder is there and not
+    empty, and less than half of its documents are missing at once. Otherwise they stay, and a note says why.
+
+    \b
+    Examples:
+      quire refresh
+      quire refresh --dry-run
+      quire refresh --check
+      quire refresh --prune
+    """
+    from quire.surfaces import render
+
+    if prune and keep:
+        raise click.UsageError("--prune removes what --keep keeps. Give one of them.")
+    with opening.library(library) as opened, output.progress_bar() as bar:
+        if check:
+            changes = opened.check()
+        elif dry_run:
+            _show_plans(opened.plan(prune=prune, keep=keep), as_json)
+            return
+        else:
+            report = opened.refresh(prune=prune, keep=keep, progress=bar)
+    if not check:
+        output.show_report(report, as_json)
+        sys.exit(render.report_code(report))
+    if as_json:
+        output.print_json(render.changes_json(changes))
+    else:
+        for line in render.changes_lines(changes):
+            click.echo(line)
+    sys.exit(render.NOTHING if changes else render.DONE)
+
+
+@quire.command()
+@options.library
+@click.argument("addresses", nargs=-1)
+@click.option("-c", "--collection", help="Remove this whole collection.")
+@click.option(
+    "--path", "paths", multiple=True, help="Only paths of it that begin so, or match a pattern with *."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@options.as_json
+def remove(
+    library: str | None,
+    addresses: tuple[str, ...],
+    collection: str | None,
+    paths: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Remove documents, or a collection, from a library. Files are never touched.
+
+    \b
+    Examples:
+      quire remove docs:old.md
+      quire remove --collection docs --dry-run
+      quire remove --collection docs --path drafts/
+    """
+    with opening.library(library) as opened:
+        rows = opened.remove(*addresses, collection=collection, paths=paths, dry_run=dry_run)
+    output.show_gone("remove", rows, dry_run, as_json)
+
+
+def _add_one(opened: Library, source: str, given: dict[str, Any], bar: Progress) -> Report:
+    """Add one source; one that cannot be read is reported, and the rest goes on."""
+    from quire.errors import SourceMoved
+    from quire.ingest.report import Report
+    from quire.sources.files import Skipped
+
+    try:
+        return opened.add(source, progress=bar, **given)
+    except SourceError as error:
+        if isinstance(error, SourceMoved) and _follows(error):
+            opened.move_source(error.old, error.new)
+            return opened.add(source, progress=bar, **given)
+        return Report(failed=[Skipped(error.source, error.reason)])
+
+
+def _follows(moved: SourceMoved) -> bool:
+    """Whether a person at a terminal says that a source has moved."""
+    from quire.surfaces import render
+
+    old, new = render.line(moved.old), render.line(moved.new)
+    known = f"The documents of {new} are known from {old}, which is gone."
+    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"{known} Follow it?", err=True)
+
+
+def _plan_each(library: str | None, sources: tuple[str, ...], given: dict[str, Any]) -> list[Plan]:
+    """What adding each source would change. No library is made for that."""
+    if "-" in sources:
+        raise click.UsageError(
+            "--dry-run shows what files, folders and URLs would change, not standard input."
+        )
+    with _opened_or_empty(library) as opened:
+        return [plan for source in sources for plan in opened.plan(source, **given)]
+
+
+def _opened_or_empty(library: str | None) -> Library:
+    """The library, or an empty one in memory where there is none."""
+    from quire.errors import NoResults
+    from quire.library import Library
+
+    try:
+        return opening.library(library)
+    except NoResults:
+        return Library.open(":memory:", create=True, config=opening.settings())
+
+
+def _show_plans(plans: list[Plan], as_json: bool) -> None:
+    from quire.surfaces import render
+
+    for plan in plans:
+        if as_json:
+            output.print_json(plan.to_json())
+        else:
+            click.echo("\n".join(render.plan_lines(plan)))
+    if not plans:
+        output.note("The library has no sources. Name one with: quire add ./docs")

@@ -1,0 +1,114 @@
+"""`quire search` and `context`: what answers a question."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from quire.surfaces.cli import opening, options, output
+from quire.surfaces.cli.group import quire
+
+
+@quire.command()
+@options.library
+@click.argument("query")
+@click.option("-c", "--collection", help="Look only in this collection.")
+@click.option(
+    "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
+)
+@click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
+@click.option(
+    "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
+)
+@click.option("--explain", is_flag=True, help="Show how each result came about.")
+@options.as_json
+def search(
+    library: str | None,
+    query: str,
+    collection: str | None,
+    paths: tuple[str, ...],
+    limit: int | None,
+    mode: str | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Find the sections that answer a query, by their words and by their meaning.
+
+    Words rank, "phrases" must be there, -words must not; a OR b, prefix*, heading:word, title:word
+    and path:folder/ work too.
+
+    \b
+    Examples:
+      quire search "rolling back a deployment"
+      quire search '"exit code" -docker' --path docs/
+      quire search 'heading:install' --json
+      quire search "make it start faster" --mode semantic
+    """
+    from quire.surfaces import render
+
+    with opening.library(library) as opened:
+        found = opened.search(
+            query, collection=collection, paths=paths, limit=limit, mode=mode, explain=explain
+        )
+    output.show_found(found, as_json)
+    sys.exit(render.DONE if found.results else render.NOTHING)
+
+
+@quire.command()
+@options.library
+@click.argument("query")
+@click.option("--max-tokens", type=int, help="The size of the pack.  [default: 4000]")
+@click.option("-c", "--collection", help="Look only in this collection.")
+@click.option(
+    "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
+)
+@click.option(
+    "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
+)
+@click.option(
+    "--include",
+    default="sections",
+    help="sections, chunks (only those that match) or documents (whole).  [default: sections]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json", "xml"]),
+    default="markdown",
+    help="How to print it; json has the exact text.  [default: markdown]",
+)
+def context(
+    library: str | None,
+    query: str,
+    max_tokens: int | None,
+    collection: str | None,
+    paths: tuple[str, ...],
+    mode: str | None,
+    include: str,
+    form: str,
+) -> None:
+    """Print what is worth reading before answering a question, with citations, in so many tokens.
+
+    Critical documents come first, then the sections that match, best first, with what opens their
+    documents. The pack is never over its size, counted as Markdown.
+
+    \b
+    Examples:
+      quire context "how do I roll back a deployment" --max-tokens 4000
+      quire context "exit codes" --path docs/ --include chunks
+      quire context "exit codes" --format json
+    """
+    from quire.surfaces import render
+
+    with opening.library(library) as opened:
+        found = opened.context(
+            query, max_tokens=max_tokens, collection=collection, paths=paths, mode=mode, include=include
+        )
+    if form == "json":
+        output.print_json(render.context_json(found))
+    else:
+        click.echo(render.context_xml(found) if form == "xml" else render.context_markdown(found), nl=False)
+    for note in found.notes:
+        output.note(note)
+    sys.exit(render.DONE if found.passages else render.NOTHING)

@@ -1,0 +1,62 @@
+"""The command `quire`: one group of commands. Errors become one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from quire.errors import QuireError
+from quire.surfaces.cli import output
+from quire.version import VERSION
+
+
+def main() -> None:
+    """Run the command line; a QuireError is shown in one line."""
+    try:
+        quire()
+    except QuireError as error:
+        from quire.surfaces import render
+
+        output.complain(str(error))
+        sys.exit(render.exit_code(error))
+
+
+class _Command(click.Command):
+    def invoke(self, ctx: click.Context) -> object:
+        """Run it with text that can be stored and printed, whatever was typed; files keep their names."""
+        for parameter in self.params:
+            if parameter.type is click.STRING and parameter.name:
+                ctx.params[parameter.name] = _as_text(ctx.params[parameter.name])
+        return super().invoke(ctx)
+
+
+def _as_text(value: Any) -> Any:
+    from quire.surfaces import render
+
+    if isinstance(value, tuple):
+        return tuple(map(_as_text, value))
+    return render.as_text(value) if isinstance(value, str) and not value.isascii() else value
+
+
+class _Commands(click.Group):
+    command_class = _Command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; Ctrl-C ends it as it ends other programs, where it says no more itself."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            output.complain("Stopped.")
+            sys.exit(130)
+
+
+@click.group(
+    cls=_Commands,
+    epilog="Each command explains itself: quire chunk --help",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(VERSION, prog_name="quire", message="%(prog)s %(version)s")
+def quire() -> None:
+    """The document memory of AI agents and of the people who work with them."""

@@ -1,0 +1,136 @@
+"""`quire status`, `copy`, `embed` and `promote`: look after a library."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from quire.surfaces.cli import opening, options, output
+from quire.surfaces.cli.group import quire
+
+
+@quire.command()
+@options.library
+@options.as_json
+def status(library: str | None, as_json: bool) -> None:
+    """Say what is in a library, and whether it is sound.
+
+    \b
+    Examples:
+      quire status
+      quire status --json
+    """
+    from quire.surfaces import render
+
+    with opening.library(library) as opened:
+        counts, wrong = opened.status(), opened.store.check()
+        shown = render.status_json(opened.url, counts, wrong, opened.unembeddable())
+    if as_json:
+        output.print_json(shown)
+    else:
+        click.echo("\n".join(render.status_lines(shown)))
+    sys.exit(render.FAILED if wrong else render.DONE)
+
+
+@quire.command()
+@options.library
+@click.option(
+    "--to",
+    required=True,
+    type=options.file_name,
+    metavar="FILE|URL",
+    help="The library to copy to; made if need be.",
+)
+@options.as_json
+def copy(library: str | None, to: str, as_json: bool) -> None:
+    """Copy a library to another place, such as a team's PostgreSQL database, or back.
+
+    An interrupted copy goes on where it stopped. What arrived is compared with what was sent.
+
+    \b
+    Examples:
+      quire copy --to postgresql://quire@db.example.com/quire
+      quire copy -L postgresql://quire@db.example.com/quire --to ./backup.db
+      quire copy --to ./backup.db --json
+    """
+    from dataclasses import asdict
+
+    from quire.surfaces import render
+
+    with opening.library(library) as opened, output.progress_bar() as bar:
+        try:
+            done = opened.copy(opening.in_utf8(to), progress=bar)
+        except KeyboardInterrupt:
+            output.complain("Stopped. What was copied is complete; type the same command to go on.")
+            sys.exit(130)
+    if as_json:
+        output.print_json(asdict(done))
+    else:
+        click.echo(render.copied_line(done))
+
+
+@quire.command()
+@options.library
+@click.option(
+    "--model",
+    help="minilm, ollama/NAME, openai/NAME, a folder with an ONNX model; by default the library's own.",
+)
+@options.as_json
+def embed(library: str | None, model: str | None, as_json: bool) -> None:
+    """Embed what is not embedded yet, or everything with another model.
+
+    `quire add` does this by itself. What is embedded stays, so an interrupted run goes on where it
+    stopped; the vectors of another model serve until the new ones are complete.
+
+    \b
+    Examples:
+      quire embed
+      quire embed --model ollama/mxbai-embed-large
+      QUIRE_EMBED_KEY=... quire embed --model openai/text-embedding-3-small
+    """
+    from quire.surfaces import render
+
+    with opening.library(library) as opened, output.progress_bar() as bar:
+        try:
+            done = opened.embed(model, progress=bar)
+        except KeyboardInterrupt:
+            output.complain("Stopped. What was embedded is kept; type the same command to go on.")
+            sys.exit(130)
+        rows = opened.store.documents_by_row(done.failed)
+    for row, reason in done.failed.items():
+        output.complain(f"{rows[row].address}: {reason}")
+    if done.searched_with != done.model:
+        output.note(f"Searches still use {done.searched_with}: {done.model} has not embedded everything.")
+    if as_json:
+        output.print_json(render.embedded_json(done, rows))
+    else:
+        click.echo(render.embedded_line(done))
+    sys.exit(render.PARTLY if done.failed else render.DONE)
+
+
+@quire.command()
+@options.library
+@click.argument("address")
+@click.argument("level")
+@options.as_json
+def promote(library: str | None, address: str, level: str, as_json: bool) -> None:
+    """Make a document standard, important or critical.
+
+    Important ones rank higher, critical ones are in every context pack. External documents have no
+    promotion.
+
+    \b
+    Examples:
+      quire promote docs:rules.md critical
+      quire promote docs:guide.md important
+      quire promote docs:guide.md standard
+    """
+    from quire.surfaces import render
+
+    with opening.library(library) as opened:
+        row = opened.promote(address, level)
+    if as_json:
+        output.print_json(render.document_json(row))
+    else:
+        click.echo(f"{render.line(row.address)} is {row.promotion}.")

@@ -1,0 +1,52 @@
+"""The library that a command works on, and the settings in force."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.errors import SettingError
+from quire.surfaces.cli import output
+
+if TYPE_CHECKING:
+    from quire.config import Config
+    from quire.library import Library
+
+
+def library(name: str | None, *, create: bool = False) -> Library:
+    """Open the library that is meant. Raises NoResults if there is none and `create` is not given."""
+    from quire.library import Library
+
+    return Library.open(url(name, create=create), create=create, config=settings())
+
+
+def url(name: str | None, *, create: bool = False) -> str:
+    """The library that is meant: as named, as the settings say, or the nearest one."""
+    from quire.library import default_url
+
+    return in_utf8(name or settings().library or default_url(create=create))
+
+
+def in_utf8(name: str) -> str:
+    """The name of a library. Raises SettingError for one that no database takes."""
+    from quire.surfaces import render
+
+    if render.as_text(name) != name:
+        raise SettingError("library", "its name is not UTF-8. Name another place: -L FILE")
+    return name
+
+
+def settings() -> Config:
+    """The settings in force, loaded once for a command. What the user should know goes to stderr."""
+    from quire import config
+    from quire.surfaces import render
+
+    command = click.get_current_context()
+    if command.obj is None:
+        loaded = config.load()
+        for note in loaded.notes:
+            output.note(render.one_line(note))
+        command.obj = loaded.config
+    in_force: Config = command.obj
+    return in_force

@@ -1,0 +1,96 @@
+"""What commands print: stdout is the answer, stderr the story."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from quire.ingest.report import Report
+    from quire.searcher import Found
+    from quire.stores.rows import DocumentRow
+
+
+def print_json(value: Any) -> None:
+    """Print one line of JSON."""
+    from quire.surfaces import render
+
+    click.echo(render.as_json(value))
+
+
+def note(text: str) -> None:
+    """Tell the user something on stderr, in one line."""
+    from quire.surfaces import render
+
+    click.secho(render.line(render.cut(text)), dim=True, err=True)
+
+
+def complain(text: str) -> None:
+    """Tell the user on stderr what went wrong, in one line."""
+    from quire.surfaces import render
+
+    click.secho(f"quire: {render.line(render.cut(text))}", fg="red", err=True)
+
+
+def progress_bar() -> Any:
+    """A progress bar on stderr; none where that is no terminal."""
+    from quire.surfaces import bar
+
+    return bar.shown() if sys.stderr.isatty() else bar.hidden()
+
+
+def show_report(report: Report, as_json: bool) -> None:
+    """What became of each source: a summary on stdout, problems on stderr."""
+    from quire.surfaces import render
+
+    for failed in report.failed:
+        complain(f"{failed.source}: {failed.reason}")
+    for warning in (*(f"skipped {s.source}: {s.reason}" for s in report.skipped), *report.warnings):
+        note(warning)
+    if as_json:
+        print_json(render.report_json(report))
+    else:
+        click.echo(render.report_line(report))
+    if skipped := render.skipped_line(report.kinds):
+        note(skipped)
+    if report.missing:
+        note(render.missing_line(report.missing))
+
+
+def show_found(found: Found, as_json: bool) -> None:
+    """The results of a search, best first."""
+    from quire.surfaces import render
+
+    if as_json:
+        print_json(render.found_json(found))
+        return
+    for number, result in enumerate(found.results, 1):
+        where, what, text = render.result_lines(number, result)
+        click.secho(where, bold=True)
+        click.secho(what, dim=True)
+        click.echo(render.highlighted(text, sys.stdout.isatty()))
+        if result.explain:
+            click.echo(f"     {result.explain}")
+    for said in found.notes:
+        note(said)
+
+
+def show_gone(what: str, rows: list[DocumentRow], dry_run: bool, as_json: bool) -> None:
+    """What was removed or forgotten, or would be."""
+    from quire.surfaces import render
+
+    done = {"remove": "removed", "forget": "forgotten"}[what]
+    if as_json:
+        print_json({done: [row.address for row in rows], "dry_run": dry_run})
+        return
+    for row in rows:
+        click.echo(render.line(row.address))
+    noun = render.counted(len(rows), "document") if what == "remove" else entries(len(rows))
+    note(f"{f'Would {what}' if dry_run else done.capitalize()} {noun}.")
+
+
+def entries(number: int) -> str:
+    """A number of memories and pieces of knowledge, in words."""
+    return f"{number:,} {'entry' if number == 1 else 'entries'}"

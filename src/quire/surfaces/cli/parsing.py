@@ -1,0 +1,45 @@
+"""Files and standard input as trees, without a library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quire.errors import QuireError
+from quire.surfaces.cli import output
+
+if TYPE_CHECKING:
+    from quire.config import Config
+    from quire.document import Document
+    from quire.tree import Tree
+
+
+def each(files: tuple[str, ...], settings: Config, do: Callable[[Tree], None]) -> int:
+    """Do something with each document; say which failed and go on. The exit code."""
+    from quire.surfaces import render
+    from quire.tree import Tree
+
+    code, done = render.DONE, 0
+    for name in files:
+        try:
+            document = _read(name, settings)
+            do(Tree(document, settings.tree))
+        except QuireError as error:
+            output.complain(str(error))
+            code = render.exit_code(error)
+        else:
+            done += 1
+            for warning in document.warnings:
+                output.note(f"{document.path}: {warning}")
+    return render.PARTLY if code and done else code
+
+
+def _read(name: str, settings: Config) -> Document:
+    from quire.document import Document
+    from quire.sources import files
+
+    if name == "-":
+        source = sys.stdin.buffer.read()
+        return Document.from_bytes(source, "stdin", settings=settings.document)
+    return files.read(name, settings=settings.document)

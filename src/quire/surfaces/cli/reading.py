@@ -1,0 +1,110 @@
+"""`quire read`, `toc` and `list`: documents, their outlines, and which there are."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.surfaces.cli import opening, options, output, parsing
+from quire.surfaces.cli.group import quire
+
+if TYPE_CHECKING:
+    from quire.tree import Tree
+
+
+@quire.command()
+@options.library
+@click.argument("address")
+@click.argument("heading", required=False)
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Stop after so many tokens, and say so.")
+@options.as_json
+def read(
+    library: str | None, address: str, heading: str | None, max_tokens: int | None, as_json: bool
+) -> None:
+    """Print a document or a section of it, byte for byte.
+
+    \b
+    Examples:
+      quire read docs:guide.md
+      quire read docs:guide.md#install
+      quire read guide.md "Install > Linux" --max-tokens 500
+    """
+    from dataclasses import asdict
+
+    with opening.library(library) as opened:
+        found = opened.read(address, heading, max_tokens=max_tokens)
+        source = opened.source(address)
+    if as_json:
+        output.print_json(asdict(found))
+    elif sys.stdout.isatty():
+        from quire.surfaces import render
+
+        click.echo(render.safe(found.text))
+    else:
+        sys.stdout.buffer.write(source[found.byte_start : found.byte_end])
+    for note in found.notes:
+        output.note(note)
+
+
+@quire.command()
+@options.library
+@click.argument("sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|ADDRESS...")
+@options.as_json
+def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
+    """Print the outline of a file or of an indexed document: headings, and the tokens under each.
+
+    \b
+    Examples:
+      quire toc README.md
+      quire toc docs:guide.md --json
+    """
+    from quire import tokens
+    from quire.surfaces import render
+
+    settings = opening.settings()
+    counter = tokens.counter(settings.tokens)
+
+    def one(tree: Tree) -> None:
+        text = tree.document.text
+        sizes = {s.position: counter.count(text, s.start, s.end) for s in tree.sections}
+        if as_json:
+            output.print_json(render.toc_json(tree, sizes))
+        else:
+            click.echo("\n".join(render.toc_lines(tree, sizes)))
+
+    files = tuple(name for name in sources if name == "-" or os.path.exists(name) or ":" not in name)  # noqa: PTH110
+    code = parsing.each(files, settings, one)
+    indexed = [name for name in sources if name not in files]
+    if indexed:
+        with opening.library(library) as opened:
+            for name in indexed:
+                one(opened.toc(render.as_text(name)))
+    sys.exit(code)
+
+
+@quire.command("list")
+@options.library
+@click.option("-c", "--collection", help="Only this collection.")
+@options.as_json
+def list_documents(library: str | None, collection: str | None, as_json: bool) -> None:
+    """List the documents in a library.
+
+    \b
+    Examples:
+      quire list
+      quire list -c docs --json
+    """
+    from quire.surfaces import render
+
+    with opening.library(library) as opened:
+        rows = opened.documents(collection)
+        if collection is not None and not rows:
+            opened.search("a", collection=collection)  # raises NoResults, naming the nearest
+    for row in rows:
+        if as_json:
+            output.print_json(render.document_json(row))
+        else:
+            click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({row.chunk_count:,})")
