@@ -44,7 +44,7 @@ from quire.config import DEFAULT, Config, override
 from quire.document import Document
 from quire.ingest.prepare import prepare
 from quire.library import Library
-from quire.sources.fetch import Fetcher
+from quire.sources.web import Fetcher
 
 CONFIG: Config = override(DEFAULT, {"embed": {"model": "none"}, "web": {"allow_hosts": ["127.0.0.1"]}})
 AT_ONCE = min(CONFIG.web.per_host, CONFIG.web.concurrency)

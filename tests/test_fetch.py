@@ -38,9 +38,11 @@ from quire.errors import (
     TooLarge,
     TransientError,
 )
-from quire.sources.fetch import Fetcher, Unpacker
-from quire.sources.page import Page, Reading, likely_charset
-from quire.sources.urls import Resolve, is_public, normalise
+from quire.sources.charset import likely_charset
+from quire.sources.web import Fetcher, normalise
+from quire.sources.web.decompress import Decompressor
+from quire.sources.web.guard import Resolve, is_public
+from quire.sources.web.response import Decoder, Response
 from tests.web_server import MIB, Handler, Site, bomb, cut_off, drip, reply, reset, silent, site
 
 PUBLIC = "93.184.216.34"
@@ -85,11 +87,11 @@ class Visitor:
         self.resolve = resolve
         self.naps: list[float] = []
 
-    def get(self, url: str, **given: Any) -> Page:
+    def get(self, url: str, **given: Any) -> Response:
         return self.get_all(url, **given)[0]
 
-    def get_all(self, *urls: str, at_once: bool = False, **given: Any) -> list[Page]:
-        async def run() -> list[Page]:
+    def get_all(self, *urls: str, at_once: bool = False, **given: Any) -> list[Response]:
+        async def run() -> list[Response]:
             async with Fetcher(self.settings, sleep=self._nap, resolve=self.resolve) as fetcher:
                 if at_once:
                     return await asyncio.gather(*(fetcher.get(url, **given) for url in urls))
@@ -106,7 +108,7 @@ def local(web: Site, **settings: Any) -> Visitor:
     return Visitor(**{"allow_hosts": (web.host,), **settings})
 
 
-def get(web: Site, path: str = "/", **settings: Any) -> Page:
+def get(web: Site, path: str = "/", **settings: Any) -> Response:
     return local(web, **settings).get(web.url(path))
 
 
@@ -795,13 +797,13 @@ def test_compressed_pages_may_come_in_any_pieces(
     """DESIGN §1: the source bytes are returned exactly, however they come, and half a page is not one."""
     encoding = "deflate" if packer in (zlib.compress, raw_deflate) else "gzip"
     packed = packer(body) + padding
-    unpacker = Unpacker(encoding)
+    unpacker = Decompressor(encoding)
     edges = sorted([0, *cuts, len(packed)])
     found = [p for a, b in itertools.pairwise(edges) for p in unpacker.feed(packed[a:b])]
     assert b"".join(found) == body
     assert unpacker.is_whole
     assert all(len(piece) <= MIB for piece in found)
-    half = Unpacker(encoding)
+    half = Decompressor(encoding)
     list(half.feed(packer(body)[:-1]))
     assert not half.is_whole
 
@@ -1193,9 +1195,25 @@ def test_links_may_come_in_several_headers_and_follow_the_redirect(web: Site) ->
 
 def test_importing_it_loads_no_network() -> None:
     """DESIGN §9: `quire --help` stays instant."""
-    code = "import sys, quire.sources.fetch; print(*sys.modules)"
+    code = "import sys, quire.sources.web; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"httpx2", "httpcore2", "anyio", "asyncio", "ssl"} & set(done.stdout.split())
+
+
+def test_a_search_loads_nothing_of_the_web(tmp_path: Path) -> None:
+    """DESIGN §9: a cold search is fast; pages and sites are read by code that it does not need."""
+    (tmp_path / "a.md").write_text("# Zebras\n")
+    code = (
+        "import sys, quire; library = quire.Library.open('quire.db', create=len(sys.argv) > 1)\n"
+        "if len(sys.argv) > 1: library.add('a.md')\n"
+        "else: assert library.search('zebras').results; print(*sys.modules)"
+    )
+    for arguments in (["add"], []):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+    assert "quire.searcher" in done.stdout
+    assert not {"quire.sources.web", "quire.html", "httpx2"} & set(done.stdout.split())
 
 
 # ------------------------------------------------------------------------------------- piece by piece
@@ -1212,10 +1230,10 @@ def test_a_text_read_from_place_to_place_is_the_text(
 ) -> None:
     """What is read a part at a time, and what is skipped, is what reading it at once gives."""
     content = text.encode(charset, "replace") + more
-    page = Page("", "", 200, content, "text", charset, False, None, None, ())
+    page = Response("", "", 200, content, "text", charset, False, None, None, ())
     whole = content.decode(charset, "replace")
-    assert "".join(Reading(page).pieces()) == whole
-    read, ordered = Reading(page), sorted(places)
+    assert "".join(Decoder(page).pieces()) == whole
+    read, ordered = Decoder(page), sorted(places)
     for start, end in itertools.pairwise(ordered):
         assert read(start, end) == whole[start:end]
 

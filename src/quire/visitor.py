@@ -36,16 +36,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = logging.getLogger("quire")
 _IN_MEMORY = 1 << 18  # bytes of packed documents: a page, or a small site, needs no file
-_NOTHING = (None, None)  # what a server says that says nothing
+_NOTHING = (None, None)  # the validators of a page that has none
 
 
 def web_source(url: str, collection: str, kind: str) -> SourceRow:
     """The source of a page or a site. Raises Refused for a URL that is not asked for."""
     from quire.sources import web  # with what reads HTML: a search need not wait for it
-    from quire.sources.urls import normalise
 
     whole = names.is_site(url)
-    place = web.index_of(url) if whole else normalise(url)
+    place = web.index_of(url) if whole else web.normalise(url)
     return SourceRow("site" if whole else "page", place, place, collection, kind)
 
 
@@ -72,8 +71,8 @@ def index_web(
             report.count(prepared, replaced)
     if found.joined:
         store.sight(source, [Sighting(row.seq, row.size, row.mtime_ns, 0) for row in found.joined])
-    if found.said:
-        store.note_fetched(found.said)
+    if found.validators:
+        store.note_fetched(found.validators)
     left = store.documents_by_row(gone)  # another source holds these
     report.unchanged, report.removed = found.unchanged, len(gone) - len(left)
     report.missing = [row.address for row in found.gone] if keeps else []
@@ -116,7 +115,7 @@ class Looked:
     new: Sequence[Prepared]  # pages that are new or have changed, or are to be cut anew
     gone: list[DocumentRow]  # documents whose pages a site no longer links
     missing: set[str]  # URLs of pages that are linked, but not there
-    said: dict[int, web.Said]  # what servers say of unchanged documents, where that is new
+    validators: dict[int, web.Validators]  # of unchanged documents, where they are new
     joined: list[DocumentRow]  # unchanged documents that another source held alone
     unchanged: int
     failed: list[Skipped]
@@ -131,8 +130,8 @@ def look_at_web(
     members = store.members(source.collection, source.kind)
     held = {member.document for member in members if member.source == source.seq}
     pages = _Pages(rows, source, config)
-    said = store.fetched(row.seq for row in pages.known.values())
-    known = {url: said.get(row.seq, _NOTHING) for url, row in pages.known.items()}
+    validators = store.fetched(row.seq for row in pages.known.values())
+    known = {url: validators.get(row.seq, _NOTHING) for url, row in pages.known.items()}
     seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
     visit = _visit(source, seen, pages, config, progress)
     same = {**pages.unchanged, **visit.unchanged}
@@ -164,24 +163,16 @@ def _gone(own: Iterable[DocumentRow], pages: _Pages, visit: web.Visit) -> list[D
 
 def _visit(
     source: SourceRow,
-    seen: Mapping[str, web.Said],
+    seen: Mapping[str, web.Validators],
     pages: _Pages,
     config: Config,
     progress: Progress | None,
 ) -> web.Visit:
     from quire.sources import web
-    from quire.sources.fetch import Fetcher
 
-    async def read() -> web.Visit:
-        with web.Desk() as desk:
-            async with Fetcher(config.web) as fetcher:
-                reader = web.Reader(fetcher, config, seen, partial(pages.take, desk), desk)
-                whole = source.type == "site"
-                await (reader.site(source.place, progress) if whole else reader.page(source.place))
-                return reader.visit
-
+    whole = source.type == "site"
     try:
-        return _run(read)
+        return _run(partial(web.read, source.place, seen, pages.take, config, whole=whole, progress=progress))
     except ExceptionGroup as problems:  # of pages that were read at once
         if found := problems.subgroup(LibraryError):
             raise _first(found) from None
@@ -210,7 +201,7 @@ def _run(work: Callable[[], Awaitable[T]]) -> T:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _PageJob:
     """A page to be cut and analysed, and what it will be called."""
 
     page: web.WebPage
@@ -222,12 +213,12 @@ class _Job:
     config: Config
 
 
-def _packed(job: _Job) -> bytes | None:
+def _packed(job: _PageJob) -> bytes | None:
     """A page cut and analysed, as `_Kept` keeps it; None if it is as it was."""
     document = _document(job)
     if job.known == document.checksum:
         return None
-    etag, last_modified = job.page.said
+    etag, last_modified = job.page.validators
     prepared = prepare(
         document,
         job.config,
@@ -241,7 +232,7 @@ def _packed(job: _Job) -> bytes | None:
     return pickle.dumps(prepared)
 
 
-def _document(job: _Job) -> Document:
+def _document(job: _PageJob) -> Document:
     page = job.page
     make: Any = Document.from_bytes if isinstance(page.content, bytes) else Document.from_text
     document: Document = make(
@@ -328,7 +319,7 @@ class _Pages:
         self.known = {row.url: row for row in rows if row.url}
         self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # whose each path is
         self.new = _Kept()
-        self.unchanged: dict[str, web.Said] = {}
+        self.unchanged: dict[str, web.Validators] = {}
         self.failed: dict[str, str] = {}
 
     def is_current(self, url: str) -> bool:
@@ -342,26 +333,26 @@ class _Pages:
             return False
         return not self._include or ignore.covers(self._include, names, 0) is not None
 
-    async def take(self, desk: web.Desk, page: web.WebPage) -> None:
+    async def take(self, pool: web.PagePool, page: web.WebPage) -> None:
         """Prepare a page, unless it is as it was. Raises LibraryError where it cannot be kept."""
         try:
             job = self._job(page)
             if not self.is_wanted(job.path):
                 return
-            packed = await desk.do(page.url, _packed, job)
+            packed = await pool.do(page.url, _packed, job)
         except LibraryError:
             raise
         except Exception as error:  # whatever a parser throws, it is this page's
             self.failed[page.url] = reason_of(error)
             return
         if packed is None:
-            self.unchanged[page.url] = page.said
+            self.unchanged[page.url] = page.validators
         else:
             self.new.add(job.path, packed)
 
-    def _job(self, page: web.WebPage) -> _Job:
+    def _job(self, page: web.WebPage) -> _PageJob:
         row = self.known.get(page.url)
-        return _Job(
+        return _PageJob(
             page,
             self._path(page.url),
             self.collection,

@@ -164,8 +164,7 @@ def _urls(name: str) -> set[str]:
     """What a URL or a site is called among the sources."""
     if not (names.is_url(name) or names.is_site(name)):
         return set()
-    from quire.sources.urls import normalise
-    from quire.sources.web import index_of
+    from quire.sources.web import index_of, normalise
 
     try:
         return {index_of(name) if names.is_site(name) else normalise(name)}

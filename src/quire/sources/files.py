@@ -63,7 +63,7 @@ def _markdown(page: bytes) -> bytes:
     if b"\0" in page[:8192] and encoding_of(page) == "utf-8":
         return page  # binary, whatever its name says: it is refused as such
     from quire import html
-    from quire.sources.page import declared_charset, likely_charset
+    from quire.sources.charset import declared_charset, likely_charset
 
     charset = declared_charset(page, {}) or likely_charset(page, "html")[0]
     return html.to_markdown(page.decode(charset, "replace"), links=False).text.encode()

@@ -1,100 +1,24 @@
-"""URLs and addresses: which may be asked, and where they are.
+"""Which hosts may be asked, and at which addresses.
 
-Always: what is checked is what is asked; a connection goes to an address that was checked for this very
-connection, and only if every address of the name is public or the name is allowed.
+Always: a connection goes to an address that was checked for this very connection, and only if every
+address of the name is public or the name is allowed.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from math import inf
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
 
-from quire import redact
 from quire.errors import Refused, SettingError
+from quire.sources.web.urls import PORTS, Target, is_address, spelled_host
 
 if TYPE_CHECKING:
     from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream
 
-PORTS = {"http": 80, "https": 443}
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # a name and a port to its addresses, else OSError
-
-
-def normalise(url: str) -> str:
-    """A URL in its one spelling, without a fragment; https where it has no scheme. Raises Refused."""
-    return str(target_of(url))
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A URL taken apart, once: what is checked is what is asked."""
-
-    scheme: str
-    host: str  # ASCII in lower case; an IPv6 address stands without brackets
-    port: int
-    path: str  # with the query
-
-    @property
-    def authority(self) -> str:
-        """The host, and the port where it is not the usual one."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
-
-    def __str__(self) -> str:
-        return f"{self.scheme}://{self.authority}{self.path}"
-
-
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:[/?#]|\Z))", re.IGNORECASE)  # but localhost:8000 has none
-_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
-_NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
-
-
-def target_of(url: str) -> Target:
-    """A URL taken apart. Raises Refused for one that Quire does not ask for."""
-    from httpx2 import URL, InvalidURL
-
-    text = url.strip()
-    if not _SCHEME.match(text):
-        text = f"https://{text.removeprefix('//')}"
-    try:
-        parsed = URL(text)
-        if parsed.scheme not in PORTS:
-            raise Refused(shown(url), "is not an http or https URL")
-        if parsed.userinfo:
-            raise Refused(shown(url), "holds a user name or password. Give the URL without it")
-        port = PORTS[parsed.scheme] if parsed.port is None else parsed.port
-        if not 1 <= port <= 65_535:
-            raise ValueError(f"there is no port {port}")
-        return Target(parsed.scheme, _host(parsed.raw_host.decode()), port, parsed.raw_path.decode())
-    except (InvalidURL, ValueError) as problem:
-        raise Refused(shown(url), f"is not a URL: {problem}") from None
-
-
-def _host(host: str) -> str:
-    """A host in its one spelling. Raises ValueError for what is none, and for 127.1, 0x7f.1 and the like."""
-    if ":" in host and "%" not in host:
-        return IPv6Address(host).compressed
-    name = host.lower().removesuffix(".")
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"{host!r} is no host")
-    # A resolver takes every name that ends in a number for an address.
-    return str(IPv4Address(name)) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
-
-
-def shown(url: str) -> str:
-    """A URL that was refused, fit for a message: short, printable and without a password."""
-    text = url.strip() if "://" in url else f"https://{url.strip().lstrip('/')}"
-    hidden = redact.url(text) if "://" in url else redact.url(text).removeprefix("https://")
-    short = hidden if len(hidden) <= 200 else f"{hidden[:200]}…"
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
-
-
-# Addresses
 
 # All of IPv6 that is given out to hosts: mapped and NAT64 addresses, local ones and multicast lie outside.
 _UNICAST = ip_network("2000::/3")
@@ -133,11 +57,6 @@ def is_public(address: str) -> bool:
     return not any(ip in network for network in _NOT_PUBLIC)
 
 
-def is_address(host: str) -> bool:
-    """Whether a host is an IP address and not a name."""
-    return ":" in host or host.rpartition(".")[2].isdecimal()
-
-
 class Guard:
     """Which hosts may be asked, on which ports, and at which addresses."""
 
@@ -167,9 +86,9 @@ class Guard:
         try:
             found = await self.resolve(host, port)
         except OSError as problem:
-            raise Again(f"the name {host} cannot be looked up: {why(problem)}", retries=1) from None
+            raise Retry(f"the name {host} cannot be looked up: {why(problem)}", retries=1) from None
         if not found:
-            raise Again(f"the name {host} has no address", retries=1)
+            raise Retry(f"the name {host} has no address", retries=1)
         return found
 
     def _allows(self, host: str, port: int) -> bool:
@@ -184,7 +103,7 @@ def _allowed(entry: str) -> tuple[str, int | None]:
     if not port.isdecimal() or (":" in host and not host.endswith("]")):  # ::1 ends in no port
         host, port = entry.strip(), ""
     try:
-        return _host(URL(scheme="http", host=host).raw_host.decode()), int(port) if port else None
+        return spelled_host(URL(scheme="http", host=host).raw_host.decode()), int(port) if port else None
     except (InvalidURL, ValueError):
         raise SettingError("web.allow_hosts", f"{entry!r} is neither a host nor host:port") from None
 
@@ -226,7 +145,7 @@ def checked_network(guard: Guard) -> AsyncNetworkBackend:
     return Checked()
 
 
-class Again(Exception):
+class Retry(Exception):
     """A try failed in a way in which the next one may not."""
 
     def __init__(self, reason: str, *, after: float | None = None, retries: float = inf) -> None:
@@ -239,11 +158,3 @@ class Again(Exception):
 def why(problem: Exception) -> str:
     """What a problem says of itself, or what it is called."""
     return str(problem) or type(problem).__name__
-
-
-def absolute(base: str, link: str) -> str:
-    """A link of a header, whose letters came as Latin-1 but are mostly UTF-8."""
-    try:
-        return urljoin(base, link.encode("latin-1").decode("utf-8", "replace").strip())
-    except ValueError:  # a bracket that does not close
-        raise Refused(base, f"leads to {shown(link)}, which is not a URL") from None

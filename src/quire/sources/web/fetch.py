@@ -1,6 +1,6 @@
-"""A URL to its page: one safe GET.
+"""A URL to its response: one safe GET.
 
-`Fetcher.get` takes a URL and gives its Page: the bytes that the server sent, decompressed, with what
+`Fetcher.get` takes a URL and gives a Response: the bytes that the server sent, decompressed, with what
 they are and how to read them. Whatever is not a page of text raises a SourceError. Always: a connection
 goes to an address that was checked for this very connection, and only if every address of the name is
 public or the name is allowed; redirects are held to the same; no more than `max_bytes` are kept; and
@@ -25,27 +25,18 @@ from typing import TYPE_CHECKING, Any
 
 from quire.config import WebSettings
 from quire.errors import NotFound, NotText, Refused, SettingError, TooLarge, TransientError
-from quire.sources.page import BINARY, DATA, Page, declared_charset, kind_of, likely_charset, media_of
-from quire.sources.urls import (
-    PORTS,
-    Again,
-    Guard,
-    Resolve,
-    Target,
-    absolute,
-    checked_network,
-    normalise,
-    resolve_name,
-    shown,
-    target_of,
-    why,
-)
+from quire.sources.charset import declared_charset, likely_charset
+from quire.sources.web.decompress import ENCODINGS, Decompressor
+from quire.sources.web.guard import Guard, Resolve, Retry, checked_network, resolve_name, why
+from quire.sources.web.response import BINARY, DATA, Response, kind_of, markdown_links, media_of
+from quire.sources.web.urls import PORTS, Target, absolute, shown, target_of
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
     from anyio import Semaphore
-    from httpcore2 import AsyncConnectionPool, Proxy, Response
+    from httpcore2 import AsyncConnectionPool, Proxy
+    from httpcore2 import Response as Reply
 
 ACCEPT = "text/markdown, text/html;q=0.8, text/plain;q=0.7, */*;q=0.1"
 MAX_WAIT = 60.0  # seconds; a server that wants to be left alone for longer is
@@ -78,7 +69,7 @@ def _proxy(url: str) -> Proxy:
 
 
 @dataclass(slots=True)
-class _Job:
+class _Request:
     """One page to fetch, and the seconds that are left for it."""
 
     asked: Target
@@ -166,75 +157,77 @@ class Fetcher:
 
     async def get(
         self, url: str, *, etag: str | None = None, last_modified: str | None = None, accept: str = ACCEPT
-    ) -> Page:
+    ) -> Response:
         """The page at a URL; with an etag or a time, status 304 says that it is as it was.
 
         Raises Refused, NotFound, NotText, TooLarge, or TransientError when every try failed.
         """
-        job = _Job(target_of(url), accept, etag, last_modified, self._settings.deadline)
+        request = _Request(target_of(url), accept, etag, last_modified, self._settings.deadline)
         tries = 0
         while True:
             try:
-                return await self._follow(job)
-            except Again as failure:
-                wait = self._wait(job, failure, tries)
+                return await self._follow(request)
+            except Retry as failure:
+                wait = self._wait(request, failure, tries)
             except TimeoutError:
                 limit = f"web.deadline = {self._settings.deadline:g} s"
-                raise TransientError(job.url, f"took longer than {limit}. Try again later") from None
+                raise TransientError(request.url, f"took longer than {limit}. Try again later") from None
             await self._sleep(wait)
             tries += 1
 
-    def _wait(self, job: _Job, failure: Again, tries: int) -> float:
+    def _wait(self, request: _Request, failure: Retry, tries: int) -> float:
         """The seconds until the next try. Raises TransientError if there is none."""
         if failure.after is not None and failure.after > MAX_WAIT:
-            raise TransientError(job.url, f"{failure.reason}. Try again in {failure.after:,.0f} s")
+            raise TransientError(request.url, f"{failure.reason}. Try again in {failure.after:,.0f} s")
         if tries >= min(self._settings.retries, failure.retries):
-            raise TransientError(job.url, f"{failure.reason}. Try again later")
+            raise TransientError(request.url, f"{failure.reason}. Try again later")
         return 2.0**tries if failure.after is None else failure.after
 
-    async def _follow(self, job: _Job) -> Page:
+    async def _follow(self, request: _Request) -> Response:
         """The page at the end of the redirects."""
-        hops = [job.url]
-        target = job.asked
+        hops = [request.url]
+        target = request.asked
         try:
             while True:
                 self._guard.check(target)
-                answer = await self._ask(target, job)
+                answer = await self._ask(target, request)
                 if answer.status not in _REDIRECTS or "location" not in answer.fields:
-                    return _page(job, answer)
+                    return _response(request, answer)
                 if len(hops) > self._settings.redirects:
-                    raise Refused(job.url, f"is redirected more than web.redirects = {len(hops) - 1} times")
+                    raise Refused(
+                        request.url, f"is redirected more than web.redirects = {len(hops) - 1} times"
+                    )
                 hops.append(absolute(str(target), answer.fields["location"]))
                 target = target_of(hops[-1])
         except Refused as problem:
             way = f" (redirected: {' → '.join(map(shown, hops))})" if hops[1:] else ""
-            raise Refused(job.url, f"{problem.reason}{way}") from None
+            raise Refused(request.url, f"{problem.reason}{way}") from None
 
-    async def _ask(self, target: Target, job: _Job) -> _Answer:
+    async def _ask(self, target: Target, request: _Request) -> _Answer:
         from httpcore2 import URL
 
         url = URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
         async with self._slots[target.host]:
-            with job.running(), _network():
+            with request.running(), _network():
                 await self._check_behind_proxy(target)
                 async with self._pool.stream(
-                    "GET", url, headers=self._headers(target, job), extensions=self._timeouts()
+                    "GET", url, headers=self._headers(target, request), extensions=self._timeouts()
                 ) as reply:
                     fields = _fields(reply.headers)
-                    content = await self._content(job, reply, fields)
+                    content = await self._content(request, reply, fields)
                     return _Answer(target, reply.status, fields, content)
 
     async def _check_behind_proxy(self, target: Target) -> None:
         if self._settings.proxy:
-            with suppress(Again):  # where only the proxy knows the names of the world
+            with suppress(Retry):  # where only the proxy knows the names of the world
                 await self._guard.addresses(target.host, target.port)
 
-    def _headers(self, target: Target, job: _Job) -> list[tuple[bytes, bytes]]:
+    def _headers(self, target: Target, request: _Request) -> list[tuple[bytes, bytes]]:
         fields = {
             "Host": target.authority,
             "User-Agent": self._settings.user_agent,
             "Accept-Encoding": "gzip, deflate",
-            **job.headers,
+            **request.headers,
         }
         return [(name.encode(), value.encode("latin-1", "replace")) for name, value in fields.items()]
 
@@ -243,44 +236,44 @@ class Fetcher:
         silence = self._settings.deadline / (self._settings.retries + 1)
         return {"timeout": {"connect": silence, "read": silence, "write": silence}}
 
-    async def _content(self, job: _Job, reply: Response, fields: Mapping[str, str]) -> bytes:
+    async def _content(self, request: _Request, reply: Reply, fields: Mapping[str, str]) -> bytes:
         if reply.status == 200:
-            self._check_fields(job, fields)
-            return await self._read(job, reply, _encoding(fields))
+            self._check_fields(request, fields)
+            return await self._read(request, reply, _encoding(fields))
         if 300 <= reply.status < 400:
             await _drain(reply)
         return b""
 
-    async def _read(self, job: _Job, reply: Response, encoding: str) -> bytes:
+    async def _read(self, request: _Request, reply: Reply, encoding: str) -> bytes:
         """The content of an answer, decompressed piece by piece up to the cap."""
         content = BytesIO()  # gives its bytes away without a copy
-        unpacker = Unpacker(encoding)
+        decompressor = Decompressor(encoding)
         async with aclosing(reply.aiter_stream()) as packed:
             async for data in packed:
-                for piece in unpacker.feed(data):
+                for piece in decompressor.feed(data):
                     content.write(piece)
-                    self._check_size(job, content.tell())
-        if not unpacker.is_whole:
-            raise Again("cannot be fetched: it ended in the middle")
+                    self._check_size(request, content.tell())
+        if not decompressor.is_whole:
+            raise Retry("cannot be fetched: it ended in the middle")
         return content.getvalue()
 
-    def _check_fields(self, job: _Job, fields: Mapping[str, str]) -> None:
+    def _check_fields(self, request: _Request, fields: Mapping[str, str]) -> None:
         """Raises for content that need not be read."""
-        self._check_size(job, int(fields.get("content-length", 0)))
+        self._check_size(request, int(fields.get("content-length", 0)))
         media = media_of(fields)
         if BINARY.match(media):
-            raise NotText(job.url, f"is {media}, not text")
-        if _encoding(fields) not in _ENCODINGS:
-            raise NotText(job.url, f"is compressed as {_encoding(fields)}, which was not asked for")
+            raise NotText(request.url, f"is {media}, not text")
+        if _encoding(fields) not in ENCODINGS:
+            raise NotText(request.url, f"is compressed as {_encoding(fields)}, which was not asked for")
 
-    def _check_size(self, job: _Job, size: int) -> None:
+    def _check_size(self, request: _Request, size: int) -> None:
         cap = self._settings.max_bytes
         if size > cap:
             reason = f"is over web.max_bytes = {cap:,}. Raise [web] max_bytes in quire.toml"
-            raise TooLarge(job.url, reason)
+            raise TooLarge(request.url, reason)
 
 
-async def _drain(reply: Response) -> None:
+async def _drain(reply: Reply) -> None:
     """Read the little that follows a redirect or a 304, so that its connection serves the next request."""
     size = 0
     async with aclosing(reply.aiter_stream()) as pieces:
@@ -305,53 +298,11 @@ def _network() -> Iterator[None]:
         zlib.error,
         OSError,
     ) as problem:
-        raise Again(f"cannot be fetched: {why(problem)}") from None
-
-
-_ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
-_PIECE = 1 << 20  # bytes
+        raise Retry(f"cannot be fetched: {why(problem)}") from None
 
 
 def _encoding(fields: Mapping[str, str]) -> str:
     return fields.get("content-encoding", "").strip().lower()
-
-
-class Unpacker:
-    """Decompresses what comes in, 1 MiB at a time at most.
-
-    It takes gzip of several members and deflate without a header, and knows whether the end was there:
-    the decoders of httpx2 give half a page where half of it came, and the first member only.
-    """
-
-    def __init__(self, encoding: str) -> None:
-        self._encoding = encoding
-        self._stream: zlib._Decompress | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is missing at the end."""
-        return self._stream is None or self._stream.eof
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """What the next bytes hold. Raises zlib.error for what is not compressed so."""
-        if self._encoding in ("", "identity"):
-            yield data
-            return
-        while data:
-            if self._stream is None or self._stream.eof:
-                if self._stream and data[0] != 0x1F:  # after the end only another member counts
-                    return
-                self._stream = zlib.decompressobj(self._window(data[0]))
-            while piece := self._stream.decompress(data, _PIECE):
-                yield piece
-                data = self._stream.unconsumed_tail
-            data = self._stream.unused_data
-
-    def _window(self, first: int) -> int:
-        """The format as zlib counts them: the first byte tells whether deflate has its header."""
-        if self._encoding != "deflate":
-            return zlib.MAX_WBITS + 16
-        return zlib.MAX_WBITS if first & 0x0F == zlib.DEFLATED else -zlib.MAX_WBITS
 
 
 def _fields(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -363,25 +314,25 @@ def _fields(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return fields
 
 
-def _page(job: _Job, answer: _Answer) -> Page:
+def _response(request: _Request, answer: _Answer) -> Response:
     if answer.status == 200:
-        return _whole(job, answer)
-    if answer.status == 304 and (job.etag or job.last_modified):
-        return _unchanged(job, answer)
-    raise _failure(job, answer)
+        return _whole(request, answer)
+    if answer.status == 304 and (request.etag or request.last_modified):
+        return _unchanged(request, answer)
+    raise _failure(request, answer)
 
 
-def _whole(job: _Job, answer: _Answer) -> Page:
+def _whole(request: _Request, answer: _Answer) -> Response:
     media, declared = media_of(answer.fields), declared_charset(answer.content, answer.fields)
     head = answer.content[:_HEAD].decode(declared or "latin-1", "replace")
     kind = kind_of(head, media, answer.target.path)
     if "\0" in head:
-        raise NotText(job.url, "holds NUL bytes, so it is not text")
+        raise NotText(request.url, "holds NUL bytes, so it is not text")
     if kind != "html" and DATA.fullmatch(media):
-        raise NotText(job.url, f"is {media}, not a page to read")
+        raise NotText(request.url, f"is {media}, not a page to read")
     charset, guessed = (declared, False) if declared else likely_charset(answer.content, kind)
-    return Page(
-        url=job.url,
+    return Response(
+        url=request.url,
         final_url=str(answer.target),
         status=200,
         content=answer.content,
@@ -390,36 +341,36 @@ def _whole(job: _Job, answer: _Answer) -> Page:
         guessed=guessed,
         etag=answer.fields.get("etag"),
         last_modified=answer.fields.get("last-modified"),
-        links=_links(answer),
+        links=markdown_links(answer.fields.get("link", ""), str(answer.target)),
     )
 
 
-def _unchanged(job: _Job, answer: _Answer) -> Page:
-    return Page(
-        url=job.url,
+def _unchanged(request: _Request, answer: _Answer) -> Response:
+    return Response(
+        url=request.url,
         final_url=str(answer.target),
         status=304,
         content=b"",
         kind="text",
         charset="utf-8",
         guessed=False,
-        etag=answer.fields.get("etag", job.etag),
-        last_modified=answer.fields.get("last-modified", job.last_modified),
+        etag=answer.fields.get("etag", request.etag),
+        last_modified=answer.fields.get("last-modified", request.last_modified),
         links=(),
     )
 
 
-def _failure(job: _Job, answer: _Answer) -> Exception:
+def _failure(request: _Request, answer: _Answer) -> Exception:
     """What to raise for a status that brings no page."""
     status = answer.status
     phrase = f"the server answered {status} {_phrase(status)}".rstrip()
     if status in _PASSING or status >= 500:
-        return Again(phrase, after=_retry_after(answer.fields.get("retry-after", "")))
+        return Retry(phrase, after=_retry_after(answer.fields.get("retry-after", "")))
     if status in (401, 403, 407):
-        return NotFound(job.url, f"{phrase}. If you may read it, save it and add the file", status)
+        return NotFound(request.url, f"{phrase}. If you may read it, save it and add the file", status)
     if 400 <= status < 500:
-        return NotFound(job.url, f"{phrase}. Check the URL", status)
-    return TransientError(job.url, f"{phrase}, which is not a page. Try again later")
+        return NotFound(request.url, f"{phrase}. Check the URL", status)
+    return TransientError(request.url, f"{phrase}, which is not a page. Try again later")
 
 
 def _phrase(status: int) -> str:
@@ -439,19 +390,3 @@ def _retry_after(value: str) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None
-
-
-_PARAMETER = r"\s*+;\s*+([^\s=;,]++)\s*+(?:=\s*+(?:\"([^\"]*+)\"|([^\s;,\"]*+)))?"
-_LINK = re.compile(rf"<([^<>]*+)>((?:{_PARAMETER})*+)")
-
-
-def _links(answer: _Answer) -> tuple[str, ...]:
-    """Where Link headers say that the page is to be had as markdown."""
-    found = []
-    for link in _LINK.finditer(answer.fields.get("link", "")):
-        said = {name.lower(): (a or b).lower() for name, a, b in re.findall(_PARAMETER, link[2])}
-        media = said.get("type", "").partition(";")[0].strip()
-        if "alternate" in said.get("rel", "").split() and media == "text/markdown":
-            with suppress(Refused):
-                found.append(normalise(absolute(str(answer.target), link[1])))
-    return tuple(found)

@@ -1,0 +1,37 @@
+"""A web page to its Article: the steps of this folder, in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quire.html.clean import sweep
+from quire.html.content import choose, title_of
+from quire.html.links import Addresses, is_markdown_twin
+from quire.html.parse import Builder
+from quire.html.text import normalise
+from quire.html.writer import write_markdown
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """What a page says, and where it points. Addresses are absolute, each is given once."""
+
+    title: str  # "" if the page has none
+    text: str  # markdown
+    alternates: tuple[str, ...]  # the page as markdown, by its own account
+    links: tuple[str, ...]  # of the whole page, menus included, without fragments; () if not asked for
+
+
+def to_markdown(html: str, url: str = "", *, links: bool = True) -> Article:
+    """The main content of a page as markdown; addresses are made absolute against `url`."""
+    page = Builder()
+    page.feed(normalise(html))
+    addresses = Addresses(url, page.seen("base"))
+    containers = sweep(page.root)
+    main = choose(page.root, containers)
+    return Article(
+        title_of(page, main),
+        write_markdown(main, addresses) or write_markdown(page.root, addresses, with_furniture=True),
+        addresses.found(link for link in page.seen("link") if is_markdown_twin(link)),
+        addresses.found(page.seen("a")) if links else (),
+    )

@@ -1,0 +1,37 @@
+"""What the classes and ids of an element say of it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# What classes and ids are called by the tools that most documentation is made with.
+_NAMES = re.compile(
+    r"(?P<unseen>sr-only|visually-?hidden|screen-reader-text|skip-?(?:link|nav|to-.*)"
+    r"|.*copy-?(?:btn|button|code).*|.*clipboard.*|viewcode-(?:link|back))"
+    r"|(?P<gutter>linenos?|linenodiv|line-?numbers?-(?:rows|wrapper)|linenumbers?|line-number|lnt?"
+    r"|(?:rouge|code|line)-gutter|hljs-ln-numbers|blob-num|src-line-numbers"
+    r"|react-syntax-highlighter-line-number)"
+    r"|(?P<permalink>headerlink|hash-link|(?:header|heading|section|doc)-?anchor|anchor-?link|anchorjs-link"
+    r"|sl-anchor-link|heading-?link|permalink|(?:td-)?heading-self-link)"
+    r"|(?P<admonition>(?:(?:theme|markdown|md|docs?)-)?(?:admonition|alert|callout)|custom-block|hint|notice"
+    r"|starlight-aside|note|tip|important|warning|caution|danger)"
+    r"|(?P<furniture>.*breadcrumbs?(?:[-_].*)?"
+    r"|(?:page-?|local-?|bd-|md-|docs?-)?toc|table-?of-?contents(?:[-_].*)?|on-this-page"
+    r"|nav|navbar|navigation|nav-?(?:panel|header|footer|links|chapters|wrapper|wide-wrapper|menu)"
+    r"|(?:top|side|site|page|docs?|main|mobile|global|local|post|prev-?next)-?nav(?:igation|bar)?"
+    r"|sidebar|sphinxsidebar|(?:left|right|page|docs?|nav|site|primary|secondary)-?sidebar"
+    r"|(?:(?:site|page|global|docs?|md|theme-doc|article)-?)?footer|(?:site|global)-?header|menu-?bar"
+    r"|pagination(?:[-_].*)?|pager|prev-?next(?:[-_].*)?|rst-footer-buttons|related"
+    r"|(?:theme-)?edit-(?:this-)?page(?:-link)?|edit-link|md-content__button|last-?updated"
+    r"|.*(?:cookie|gdpr|consent)[-_]?(?:banner|notice|bar|consent|popup|modal|message|law|dialog).*"
+    r"|(?:page-|docs?-)?feedback(?:-.*)?|(?:social-?)?share(?:-?(?:buttons?|links?))?)"
+)
+LONGEST_NAME = 60
+
+
+@lru_cache(maxsize=4096)
+def meaning_of(name: str) -> str:
+    """What a class or an id says of its element; "" if nothing we know of."""
+    found = _NAMES.fullmatch(name) if len(name) <= LONGEST_NAME else None
+    return found.lastgroup or "" if found else ""

@@ -1,0 +1,253 @@
+"""Elements to markdown: written anew as plain, well-formed HTML, which html-to-markdown converts.
+
+Always: code stands in its fence as it stood on the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from html import escape
+from itertools import islice
+
+from quire.html.clean import is_admonition
+from quire.html.code import code_of, language_of
+from quire.html.elements import BLOCKS, HEADINGS, TABLE_PARTS, Element
+from quire.html.links import Addresses
+from quire.html.tables import GROUPS, SPANS, cell_of, is_layout, shows, span_of
+from quire.html.text import AND, LESS, as_code, as_plain, as_text
+
+_MAX_NESTING = 10  # lists and quotes in one another: each is marked again on every line
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_INLINE = {
+    **dict.fromkeys(("b", "strong"), "strong"),
+    **dict.fromkeys(("i", "em", "cite", "var"), "em"),
+    **dict.fromkeys(("s", "strike", "del"), "del"),
+    "q": "q",
+}
+_NOT_BOLD = HEADINGS | {"pre", "xmp", "table"}
+_TITLE_WITHIN = 5  # elements from the start of a note
+_ADMONITION_TITLE = re.compile(r".*(?:title|heading)(?:[-_].*)?")
+_SCRIPT_AT_MOST = 20  # characters; what is longer is no exponent
+_PLAIN_SCRIPT = {"sup": re.compile(r"st|nd|rd|th|tm|\W*", re.IGNORECASE), "sub": re.compile(r"[\d\W]*")}
+_SAYS_NOTHING = re.compile(
+    r"[\W_]*|image|img|icon|logo|picture|photo|\S*\.(?:png|jpe?g|gif|svg|webp)", re.IGNORECASE
+)
+
+
+def write_markdown(element: Element, addresses: Addresses, *, with_furniture: bool = False) -> str:
+    """An element and all it holds, as markdown."""
+    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+
+    writer = _Writer(addresses, with_furniture)
+    writer.write(element)
+    options = ConversionOptions(
+        compact_tables=True,
+        extract_metadata=False,
+        preprocessing=PreprocessingOptions(enabled=False),
+    )
+    text = convert("".join(writer.parts), options).content or ""
+    return text.replace(LESS, "\\<").replace(AND, "\\&")
+
+
+class _Writer:
+    """Writes elements as plain HTML: no attribute that says nothing, every tag closed."""
+
+    def __init__(self, addresses: Addresses, with_furniture: bool) -> None:
+        self.addresses, self.with_furniture = addresses, with_furniture
+        self.parts: list[str] = []
+        self.nesting = 0
+        self.in_heading = False
+
+    def write(self, element: Element) -> None:
+        """Write what an element holds."""
+        for child in self.shown(element):
+            self.child(child)
+
+    def shown(self, element: Element) -> Iterator[Element | str]:
+        for child in element.children:
+            if isinstance(child, str) or self.with_furniture or not child.is_furniture:
+                yield child
+
+    def child(self, child: Element | str) -> None:
+        if isinstance(child, str):
+            self.parts.append(as_text(child))
+        else:
+            self.element(child)
+
+    def element(self, element: Element) -> None:
+        tag = element.tag
+        if writes := _WRITES.get(tag):
+            writes(self, element)
+        elif "math" in element.names or "arithmatex" in element.names:
+            self.formula(element)
+        elif is_admonition(element):
+            self.admonition(element)
+        elif tag in _INLINE:
+            self.wrapped(element, _INLINE[tag])
+        elif tag in BLOCKS or tag in TABLE_PARTS:
+            self.wrapped(element, "p" if tag in ("p", "figcaption") else "div")
+        else:
+            self.write(element)
+
+    def wrapped(self, element: Element, tag: str, attributes: str = "") -> None:
+        """Write what an element holds, inside another one."""
+        self.parts.append(f"<{tag}{attributes}>")
+        self.write(element)
+        self.parts.append(f"</{tag}>")
+
+    def nested(self, element: Element, tag: str = "", attributes: str = "") -> None:
+        """Write a list or a quote, unless it is in too many others."""
+        deep = self.nesting >= _MAX_NESTING
+        self.nesting += 1
+        self.wrapped(element, "div" if deep else tag or element.tag, "" if deep else attributes)
+        self.nesting -= 1
+
+    def unordered(self, element: Element) -> None:
+        self.nested(element, "ul")
+
+    def ordered(self, element: Element) -> None:
+        start = element.get("start")
+        self.nested(element, attributes=f' start="{start}"' if _NUMBER.fullmatch(start) else "")
+
+    def item(self, element: Element) -> None:
+        self.wrapped(element, "li" if 0 < self.nesting <= _MAX_NESTING else "div")
+
+    def heading(self, element: Element) -> None:
+        outer, self.in_heading = self.in_heading, True
+        self.wrapped(element, element.tag)
+        self.in_heading = outer
+
+    def bold(self, element: Element) -> None:
+        """Write a line of its own, in bold unless it is bold or code already; no line holds other blocks."""
+        if not element.holds.isdisjoint(_NOT_BOLD):
+            self.wrapped(element, "div")
+            return
+        marked = not element.holds.isdisjoint(("b", "strong", "code"))
+        self.parts.append("<p>" if marked else "<p><strong>")
+        self.write(element)
+        self.parts.append("</p>" if marked else "</strong></p>")
+
+    def term(self, element: Element) -> None:
+        """Write a term that is defined; the signature of a function is code."""
+        if "sig" in element.names:
+            self.parts.append(f"<p>{as_code(element.text())}</p>")
+        else:
+            self.bold(element)
+
+    def admonition(self, element: Element) -> None:
+        """Write a note as a quote whose title is bold."""
+        for inner in islice(element.elements(), _TITLE_WITHIN):
+            if any(_ADMONITION_TITLE.fullmatch(name) for name in inner.names):
+                inner.tag = "summary"
+                break
+        self.nested(element, "blockquote")
+
+    def empty(self, element: Element) -> None:
+        self.parts.append(f"<{element.tag}>")
+
+    def anchor(self, element: Element) -> None:
+        """Write a link; its text alone if it leads nowhere we may go; nothing if it shows nothing."""
+        href = element.get("href").strip()
+        address = self.addresses.resolve(href) if href else ""
+        if not address or element.holds & {"pre", "table"} or (self.in_heading and href.startswith("#")):
+            self.write(element)
+        elif element.holds & HEADINGS:
+            _move_into_headings(element)
+            self.wrapped(element, "div")
+        else:
+            before = len(self.parts)
+            self.wrapped(element, "a", f' href="{escape(address)}"')
+            if not "".join(self.parts[before + 1 : -1]).strip():
+                del self.parts[before:]
+
+    def image(self, element: Element) -> None:
+        """Write an image whose description says something."""
+        sources = (element.get("src"), element.get("data-src"))
+        address = next(filter(None, map(self.addresses.resolve, filter(str.strip, sources))), "")
+        alt = " ".join(element.get("alt").split())
+        if address and not _SAYS_NOTHING.fullmatch(alt):
+            self.parts.append(f'<img src="{escape(address)}" alt="{escape(as_plain(alt))}">')
+
+    def code(self, element: Element) -> None:
+        if "pre" in element.holds:
+            self.write(element)
+        else:
+            self.parts.append(as_code(element.text()))
+
+    def block(self, element: Element) -> None:
+        code = code_of(element).strip("\n")
+        if code.strip():
+            known = language_of(element)
+            language = f' class="language-{escape(known)}"' if known else ""
+            self.parts.append(f"<pre><code{language}>{escape(code, quote=False)}</code></pre>")
+
+    def formula(self, element: Element) -> None:
+        """Write a formula as its TeX source where the page gives that, else as its text."""
+        source = next((e.text() for e in element.elements() if e.get("encoding") == "application/x-tex"), "")
+        if element.tag == "math":
+            source = source or element.get("alttext")
+            self.parts.append(as_code(source) if source else as_text(element.text()))
+        else:
+            formula = as_code(source or element.text())
+            self.parts.append(f"<p>{formula}</p>" if element.tag in BLOCKS else formula)
+
+    def script(self, element: Element) -> None:
+        """Write what is raised or lowered so that 10⁶ is not 106."""
+        short = element.plain <= _SCRIPT_AT_MOST and not element.linked
+        if short and not _PLAIN_SCRIPT[element.tag].fullmatch(element.text()):
+            self.parts.append("^" if element.tag == "sup" else "_")
+        self.write(element)
+
+    def table(self, element: Element) -> None:
+        """Write a table; one that only lays out the page, or whose cells hold blocks of code, as blocks."""
+        rows = list(self.rows(element))
+        if is_layout(element, rows):
+            for cell in (cell for row in rows for cell in row):
+                self.wrapped(cell, "div")
+            return
+        self.parts.append("<table>")
+        for row in rows:
+            self.parts.append("<tr>")
+            for cell in row:
+                spans = "".join(f' {name}="{cell.get(name)}"' for name in SPANS if span_of(cell, name) > 1)
+                self.wrapped(cell, "th" if cell.tag == "th" else "td", spans)
+            self.parts.append("</tr>")
+        self.parts.append("</table>")
+
+    def rows(self, table: Element) -> Iterator[list[Element]]:
+        """The cells of a table, by row; what strayed into the table is written before it."""
+        for part in self.shown(table):
+            if isinstance(part, str) or part.tag not in GROUPS | {"tr"}:
+                self.child(part)
+            elif part.tag in GROUPS:
+                yield from self.rows(part)
+            elif cells := [cell_of(child) for child in self.shown(part) if shows(child)]:
+                yield cells
+
+
+_WRITES: dict[str, Callable[[_Writer, Element], None]] = {
+    **dict.fromkeys(HEADINGS, _Writer.heading),
+    **dict.fromkeys(("ul", "menu", "dir"), _Writer.unordered),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), _Writer.code),
+    **dict.fromkeys(("pre", "xmp"), _Writer.block),
+    **dict.fromkeys(("br", "hr"), _Writer.empty),
+    **dict.fromkeys(("sup", "sub"), _Writer.script),
+    "ol": _Writer.ordered,
+    "li": _Writer.item,
+    "blockquote": _Writer.nested,
+    "summary": _Writer.bold,
+    "dt": _Writer.term,
+    "a": _Writer.anchor,
+    "img": _Writer.image,
+    "math": _Writer.formula,
+    "table": _Writer.table,
+}
+
+
+def _move_into_headings(link: Element) -> None:
+    """Put a link inside the headings it holds, since markdown has no heading in a link."""
+    for heading in [inner for inner in link.elements() if inner.tag in HEADINGS]:
+        inner = Element("a", link.attributes, heading)
+        inner.children = heading.children
+        heading.children = [inner]

@@ -1,0 +1,66 @@
+"""Which charset a text is in: as it says itself, else as it seems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_PIECE = 1 << 14  # bytes
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,>]+)", re.IGNORECASE)
+_META = re.compile(r"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([^\s\"';,/>]+)", re.IGNORECASE)
+# What browsers read under these names, since pages that bear them mean it (the Encoding standard).
+_MEANT = {
+    "ascii": "windows-1252",
+    "cp1252": "windows-1252",
+    "iso8859-1": "windows-1252",
+    "gb2312": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+# Python's own, which no page is written in.
+_NOT_CHARSETS = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "mbcs", "oem")
+
+
+def declared_charset(content: bytes, fields: Mapping[str, str]) -> str | None:
+    """The charset by byte order mark or header."""
+    for mark, charset in _BOMS:
+        if content.startswith(mark):
+            return charset
+    said = _CHARSET.search(fields.get("content-type", ""))
+    return _known(said[1]) if said else None
+
+
+def likely_charset(content: bytes, kind: str) -> tuple[str, bool]:
+    """The charset by <meta>, else UTF-8 if it fits, else a guess; and whether it is a guess."""
+    said = _META.search(content[:1024].decode("latin-1")) if kind == "html" else None
+    known = _known(said[1]) if said else None
+    if known and not known.startswith("utf-16"):  # one that could be read to here is not in UTF-16
+        return known, False
+    return ("utf-8", False) if _is_utf8(content) else ("windows-1252", True)
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Whether bytes are UTF-8, told piece by piece: as text they can take four times the memory."""
+    import codecs
+
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(content), _PIECE):
+            decoder.decode(content[start : start + _PIECE])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _known(name: str) -> str | None:
+    """The charset that a page means by a name; None if there is none."""
+    import codecs
+
+    try:
+        found = codecs.lookup(name).name
+        b"a".decode(found, "replace")  # refuses base64 and other codecs that give no text
+    except (LookupError, ValueError):
+        return None
+    return None if found in _NOT_CHARSETS else _MEANT.get(found, found)

@@ -1,0 +1,22 @@
+"""Pages and sites on the web: fetched within limits, read, and handed on as text.
+
+Import it where it is needed: a search need not wait for it.
+"""
+
+from quire.sources.web.crawl import read
+from quire.sources.web.fetch import Fetcher
+from quire.sources.web.pool import PagePool
+from quire.sources.web.urls import index_of, normalise, target_of
+from quire.sources.web.visit import Validators, Visit, WebPage
+
+__all__ = [
+    "Fetcher",
+    "PagePool",
+    "Validators",
+    "Visit",
+    "WebPage",
+    "index_of",
+    "normalise",
+    "read",
+    "target_of",
+]

@@ -1,0 +1,292 @@
+"""URLs and sites to pages of text.
+
+`Crawler.page` reads one page; `Crawler.site` reads what a site says of itself in llms.txt: the pages of
+its llms-full.txt where that is whole, else the documents that llms.txt links. Always: a page that
+cannot be read is named with its reason and the rest goes on; only pages of the same site are read; what
+has not changed since it was last read is not sent again, except where its links are followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+from urllib.parse import urljoin
+
+from quire import html
+from quire.config import Config
+from quire.errors import NotFound, Refused, SourceError
+from quire.progress import Progress, Silent
+from quire.sources.names import FULL, INDEX
+from quire.sources.web import llmstxt
+from quire.sources.web.fetch import Fetcher
+from quire.sources.web.full import pages_of, urls_of
+from quire.sources.web.pool import PagePool, each, in_thread
+from quire.sources.web.response import Decoder, Response, text_of
+from quire.sources.web.robots import Robots
+from quire.sources.web.urls import index_of, same_owner, same_site, target_of, twins_of
+from quire.sources.web.visit import Take, Validators, Visit, WebPage
+
+T = TypeVar("T")
+_AT_ONCE = 4  # pages of an llms-full.txt that are worked on: two processes, and what waits for them
+_LITTLE = 2000  # characters: a page with more says more than that there is none
+_GUESSES = 3  # markdown twins that may be missing before no more are looked for
+_GONE = re.compile(
+    r"\W*(?:(?:error )?404\b.*|(?:page|document|file) (?:was )?not found\W*.*|not found\W*)", re.I
+)
+
+
+async def read(
+    place: str,
+    known: Mapping[str, Validators],
+    take: Callable[[PagePool, WebPage], Awaitable[None]],
+    config: Config,
+    *,
+    whole: bool,
+    progress: Progress | None = None,
+) -> Visit:
+    """Read a page, or a `whole` site, and hand its pages to `take`. Raises SourceError."""
+    with PagePool() as pool:
+        async with Fetcher(config.web) as fetcher:
+            crawler = Crawler(fetcher, config, known, partial(take, pool), pool)
+            await (crawler.site(place, progress) if whole else crawler.page(place))
+            return crawler.visit
+
+
+class Crawler:
+    """Reads a page or a site with one fetcher.
+
+    `known` has the validators of the pages that are stored; pages that are read are handed to `take`,
+    several at once.
+    """
+
+    def __init__(
+        self, fetcher: Fetcher, config: Config, known: Mapping[str, Validators], take: Take, pool: PagePool
+    ) -> None:
+        self.fetcher, self.config, self.known, self.take, self.pool = fetcher, config, known, take, pool
+        self.visit = Visit()
+        self._site = ""  # its llms.txt; "" for a page that a person named
+        self._robots = Robots(fetcher)
+        self._asked: set[str] = set()  # pages of the site
+        self._ends: dict[str, str] = {}  # where redirects lead
+        self._missing_twins = 0
+        self._over = 0  # pages that are too many
+
+    # ------------------------------------------------------------------------------------- a page
+
+    async def page(self, url: str) -> None:
+        """Read the page that a person named and hand it on. Raises SourceError."""
+        self.visit.present.add(url)
+        await self._page(url, follow=False)
+
+    async def _page(self, url: str, *, follow: bool) -> Iterable[str]:
+        """Read a page and hand it on; the links in it if they are to be followed."""
+        etag, last_modified = (None, None) if follow else self.known.get(url, (None, None))
+        response = await self.fetcher.get(url, etag=etag, last_modified=last_modified)
+        if self._site and not same_site(response.final_url, self._site):
+            raise Refused(url, f"leads to another site, {response.final_url}")
+        if response.final_url != url:
+            self._ends[url] = response.final_url
+        if url in self._ends and response.final_url in self._asked:
+            return ()  # that page is read by itself
+        if response.status == 304:
+            self.visit.unchanged[url] = (response.etag, response.last_modified)
+            return ()
+        if response.kind == "html":
+            return await self._html(url, response, follow)
+        await self._hand_on(url, response)
+        return await in_thread(_links, response) if follow and response.kind == "markdown" else ()
+
+    async def _html(self, url: str, response: Response, follow: bool) -> Iterable[str]:
+        article = await self.pool.do(url, _article, response, follow)
+        if _GONE.fullmatch(article.title.strip()) and len(article.text) < _LITTLE:
+            raise NotFound(url, f"says {article.title.strip()!r}, though its status is 200", 404)
+        if twin := await self._twin((*response.links, *article.alternates), response):
+            await self._hand_on(url, _without_validators(twin))
+        else:
+            plain = replace(response, kind="markdown", charset="utf-8", content=article.text.encode())
+            await self._hand_on(url, plain, article.title)
+        return article.links
+
+    async def _twin(self, named: Iterable[str], response: Response) -> Response | None:
+        """The first twin that is there and is markdown; guesses are given up where there is none."""
+        for url in dict.fromkeys(named):
+            if found := await self._markdown_at(url, response):
+                return found
+        if self._missing_twins < _GUESSES:
+            for url in twins_of(response.final_url):
+                if found := await self._markdown_at(url, response):
+                    self._missing_twins = 0
+                    return found
+            self._missing_twins += 1
+        return None
+
+    async def _markdown_at(self, url: str, response: Response) -> Response | None:
+        try:
+            if not same_site(url, response.final_url) or (self._site and not await self._robots.allows(url)):
+                return None
+            found = await self.fetcher.get(url)
+        except SourceError:
+            return None
+        return found if found.kind == "markdown" and same_site(found.final_url, response.final_url) else None
+
+    async def _hand_on(self, url: str, response: Response, title: str = "") -> None:
+        warnings = (f"its encoding was guessed to be {response.charset}",) if response.guessed else ()
+        content = response.content if response.charset in ("utf-8", "utf-8-sig") else text_of(response)
+        format = "text" if response.kind == "text" else "markdown"
+        validators = (response.etag, response.last_modified)
+        await self.take(WebPage(url, title or None, content, format, validators, warnings))
+
+    # ------------------------------------------------------------------------------------- a site
+
+    async def site(self, source: str, progress: Progress | None = None) -> None:
+        """Read what a site says of itself and hand its pages on. Raises SourceError if that is nothing."""
+        self._site = index_of(source)
+        index, full = await self._file(INDEX), await self._file(FULL)
+        if isinstance(index, SourceError) and isinstance(full, SourceError):
+            raise self._nothing(index, full)
+        wanted = await self._index(index)
+        if await self._full(full, len(wanted)):
+            return
+        if isinstance(index, SourceError):
+            raise self._nothing(index)
+        if not wanted:
+            self.visit.unsure = f"{INDEX} links to no page of the site"
+        await self._crawl(wanted, progress or Silent())
+
+    async def _file(self, name: str) -> Response | SourceError:
+        """One of the two files in which a site speaks of itself."""
+        url = urljoin(self._site, name)
+        try:
+            response = await self.fetcher.get(url)
+        except SourceError as problem:
+            return problem
+        return NotFound(url, "is a web page", 404) if response.kind == "html" else response
+
+    def _nothing(self, *problems: SourceError) -> SourceError:
+        """Why there is nothing to read of a site."""
+        how = "Add a page by its URL, such as quire add https://example.com/guide"
+        neither = NotFound(urljoin(self._site, "."), f"has neither {INDEX} nor {FULL}. {how}", 404)
+        return next((problem for problem in problems if not isinstance(problem, NotFound)), neither)
+
+    async def _index(self, index: Response | SourceError) -> list[str]:
+        """Hand on an llms.txt; the pages of the site that it links."""
+        if isinstance(index, NotFound):
+            return []
+        self.visit.present.add(self._site)
+        if isinstance(index, SourceError):
+            self.visit.fail(self._site, index)
+            self.visit.unsure = f"{INDEX} could not be read"
+            return []
+        self._asked.add(self._site)
+        await self._hand_on(self._site, _without_validators(index))
+        wanted, elsewhere = self._new(_links(index))
+        if elsewhere:
+            self.visit.notes.append(f"{elsewhere:,} links lead to other sites and were left.")
+        return wanted
+
+    async def _full(self, full: Response | SourceError, links: int) -> bool:
+        """Hand on the pages of an llms-full.txt, if it is whole: it has most of what llms.txt links."""
+        if isinstance(full, SourceError):
+            if not isinstance(full, NotFound):
+                self.visit.notes.append(f"{FULL} could not be read: {full.reason}")
+                self.visit.unsure = f"{FULL} could not be read"
+            return False
+        pages = await in_thread(pages_of, full)
+        if not pages:
+            self.visit.unsure = f"{FULL} is empty"
+        elif 2 * len(pages) < links:
+            short = f"{FULL} has {len(pages):,} pages for {links:,} links"
+            self.visit.notes.append(f"{short}, so the links were read instead.")
+        else:
+            await self._pages(full, pages)
+            return True
+        return False
+
+    async def _pages(self, full: Response, pages: list[llmstxt.FullPage]) -> None:
+        taken = set(self.visit.present)
+        urls = urls_of(pages, full.final_url, taken)
+        self.visit.present |= taken
+        some = self._capped(list(zip(urls, pages, strict=True)), self.config.web.max_pages)
+        read = Decoder(full)
+        await each(
+            self.take,
+            (WebPage(url, page.title or None, read(page.start, page.end), "markdown") for url, page in some),
+            _AT_ONCE,
+        )
+
+    def _capped(self, pages: list[T], most: int) -> list[T]:
+        """As many as may be read; it is said if there are more."""
+        self._over += max(len(pages) - most, 0)
+        if self._over:
+            cap = f"web.max_pages = {self.config.web.max_pages:,}"
+            reason = f"{self._over:,} pages are over {cap}. Raise [web] max_pages in quire.toml"
+            self.visit.failed[INDEX] = reason
+        return pages[:most]
+
+    # ------------------------------------------------------------------------------------ a crawl
+
+    async def _crawl(self, level: list[str], progress: Progress) -> None:
+        """Read pages and what they link to, level by level."""
+        left, depth = self.config.web.max_pages, self.config.web.max_depth
+        while level and depth:
+            depth -= 1
+            self.visit.present.update(level)
+            some = self._capped(level, left)
+            left -= len(some)
+            self._asked.update(some)
+            progress.begin(f"reading {target_of(self._site).host}", len(some), "pages")
+            found = await self._level(some, progress, follow=depth > 0)
+            if depth and any(url in self.known and url not in found for url in level):
+                self.visit.unsure = "pages that may link to them could not be read"
+            level, _ = self._new(link for url in some for link in found.get(url, ()))
+        read = self._asked - self.visit.failed.keys()
+        self.visit.present -= {url for url, end in self._ends.items() if end in read}
+
+    async def _level(self, urls: list[str], progress: Progress, *, follow: bool) -> dict[str, Iterable[str]]:
+        """Read pages, a few at once; the links of those that could be read."""
+        found: dict[str, Iterable[str]] = {}
+
+        async def read(url: str) -> None:
+            try:
+                if not await self._robots.allows(url):
+                    raise Refused(url, "is not for robots, says robots.txt")
+                found[url] = await self._page(url, follow=follow)
+            except SourceError as problem:
+                self.visit.fail(url, problem)
+            progress.advance(1, url not in found)
+
+        await each(read, urls, self.config.web.concurrency)
+        return found
+
+    def _new(self, links: Iterable[str]) -> tuple[list[str], int]:
+        """Pages of the site that links lead to and that are not known yet; how many lead elsewhere."""
+        host, found, elsewhere = target_of(self._site).host, dict[str, None](), 0
+        known = {*self.visit.present, *self._ends.values()}
+        for link in dict.fromkeys(links):
+            try:
+                target = target_of(link)
+            except Refused as problem:
+                self.visit.fail(problem.source, problem)
+                continue
+            if not same_owner(target.host, host):
+                elsewhere += 1
+            elif str(target) not in known:
+                found[str(target)] = None
+        return list(found), elsewhere
+
+
+def _article(response: Response, links: bool) -> html.Article:
+    return html.to_markdown(text_of(response), response.final_url, links=links)
+
+
+def _links(response: Response) -> list[str]:
+    """The links of an llms.txt, or of another page in markdown."""
+    return [link.url for link in llmstxt.parse(text_of(response), response.final_url).links]
+
+
+def _without_validators(response: Response) -> Response:
+    """A response without validators: a twin is another URL, and llms.txt is always sent."""
+    return replace(response, etag=None, last_modified=None)

@@ -1,0 +1,47 @@
+"""A compressed content, decompressed as it comes in."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
+_PIECE = 1 << 20  # bytes
+
+
+class Decompressor:
+    """Decompresses what comes in, 1 MiB at a time at most.
+
+    It takes gzip of several members and deflate without a header, and knows whether the end was there:
+    the decoders of httpx2 give half a page where half of it came, and the first member only.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._stream: zlib._Decompress | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing at the end."""
+        return self._stream is None or self._stream.eof
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """What the next bytes hold. Raises zlib.error for what is not compressed so."""
+        if self._encoding in ("", "identity"):
+            yield data
+            return
+        while data:
+            if self._stream is None or self._stream.eof:
+                if self._stream and data[0] != 0x1F:  # after the end only another member counts
+                    return
+                self._stream = zlib.decompressobj(self._window(data[0]))
+            while piece := self._stream.decompress(data, _PIECE):
+                yield piece
+                data = self._stream.unconsumed_tail
+            data = self._stream.unused_data
+
+    def _window(self, first: int) -> int:
+        """The format as zlib counts them: the first byte tells whether deflate has its header."""
+        if self._encoding != "deflate":
+            return zlib.MAX_WBITS + 16
+        return zlib.MAX_WBITS if first & 0x0F == zlib.DEFLATED else -zlib.MAX_WBITS

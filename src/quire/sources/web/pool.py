@@ -1,0 +1,104 @@
+"""Where pages are worked on beside the network: in a thread, or in worker processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from quire import html
+from quire.errors import SourceError
+
+if TYPE_CHECKING:
+    from anyio import CapacityLimiter
+
+    from quire.workers import Workers
+
+T = TypeVar("T")
+_MANY, _LONG = 16, 0.5  # pieces of work, and seconds: before, starting processes costs more than they save
+
+
+class PagePool:
+    """Works on pages in a thread, or in worker processes once that took a while."""
+
+    def __init__(self) -> None:
+        self._starter = ThreadPoolExecutor(1)
+        self._workers: Future[Workers | None] | None = None
+        self._done, self._seconds = 0, 0.0  # pieces of work that a thread did, and what they took
+        self._thread: CapacityLimiter | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._starter.shutdown()
+        if self._workers and (workers := self._workers.result()):
+            workers.__exit__(None, None, None)
+
+    async def do(self, url: str, work: Callable[..., T], *args: Any) -> T:
+        """What a function of a module makes of a page. Raises SourceError if it ends its process."""
+        if workers := self._ready():
+            return await in_thread(_called, workers, url, work, *args)
+        from anyio import CapacityLimiter
+        from anyio.to_thread import run_sync
+
+        # Several threads would be no faster, and each would have memory of its own.
+        self._thread = self._thread or CapacityLimiter(1)
+        answer, seconds = await run_sync(_timed, work, *args, limiter=self._thread)
+        self._done, self._seconds = self._done + 1, self._seconds + seconds
+        return answer
+
+    def _ready(self) -> Workers | None:
+        """Processes, if there are some; they are started where there seems to be much to do."""
+        if self._workers is None:
+            if self._done >= _MANY and self._seconds >= _LONG:
+                self._workers = self._starter.submit(_workers)
+            return None
+        return self._workers.result() if self._workers.done() else None
+
+
+def _called(workers: Workers, url: str, work: Callable[..., T], *args: Any) -> T:
+    from quire.workers import WorkerDied
+
+    try:
+        return workers.call(work, *args)
+    except WorkerDied as error:
+        raise SourceError(url, str(error)) from None
+
+
+def _timed(work: Callable[..., T], *args: Any) -> tuple[T, float]:
+    """What a function returns, and the seconds of the processor that it took."""
+    began = time.thread_time()
+    return work(*args), time.thread_time() - began
+
+
+def _workers() -> Workers | None:
+    from quire.workers import started
+
+    return started(html.to_markdown, "")
+
+
+async def each(work: Callable[[T], Awaitable[None]], items: Iterable[T], most: int) -> None:
+    """Do something with every item, so many at once."""
+    from anyio import Semaphore, create_task_group
+
+    free = Semaphore(most)
+
+    async def one(item: T) -> None:
+        try:
+            await work(item)
+        finally:
+            free.release()
+
+    async with create_task_group() as tasks:
+        for item in items:
+            await free.acquire()
+            tasks.start_soon(one, item)
+
+
+async def in_thread(work: Callable[..., T], *args: Any) -> T:
+    """Done beside the network, as it takes the processor."""
+    from anyio.to_thread import run_sync
+
+    return await run_sync(work, *args)

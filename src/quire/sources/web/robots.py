@@ -1,0 +1,46 @@
+"""What robots.txt lets be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from quire.errors import SourceError, TransientError
+from quire.sources.web.response import text_of
+from quire.sources.web.urls import normalise
+
+if TYPE_CHECKING:
+    from anyio import Lock
+
+    from quire.sources.web.fetch import Fetcher
+
+
+class Robots:
+    """The rules of each server that is asked, each fetched once."""
+
+    def __init__(self, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+        self._rules: dict[str, Any] = {}  # by origin
+        self._asking: dict[str, Lock] = {}
+
+    async def allows(self, url: str) -> bool:
+        """Whether a page may be read."""
+        from anyio import Lock
+
+        origin = normalise(urljoin(url, "/"))
+        async with self._asking.setdefault(origin, Lock()):
+            if origin not in self._rules:
+                self._rules[origin] = await self._fetch(origin)
+        return bool(self._rules[origin].can_fetch(url, "quire"))
+
+    async def _fetch(self, origin: str) -> Any:
+        """The rules of a server: all may be read if it has none, nothing if they cannot be fetched."""
+        from protego import Protego
+
+        try:
+            rules = text_of(await self._fetcher.get(urljoin(origin, "robots.txt")))
+        except TransientError:
+            rules = "User-agent: *\nDisallow: /"
+        except SourceError:
+            rules = ""
+        return Protego.parse(rules)

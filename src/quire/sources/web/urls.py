@@ -1,0 +1,138 @@
+"""URLs: their one spelling, their parts, and which are of the same site."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from quire import redact
+from quire.errors import Refused
+from quire.sources.names import INDEX
+
+PORTS = {"http": 80, "https": 443}
+
+
+def normalise(url: str) -> str:
+    """A URL in its one spelling, without a fragment; https where it has no scheme. Raises Refused."""
+    return str(target_of(url))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL taken apart, once: what is checked is what is asked."""
+
+    scheme: str
+    host: str  # ASCII in lower case; an IPv6 address stands without brackets
+    port: int
+    path: str  # with the query
+
+    @property
+    def authority(self) -> str:
+        """The host, and the port where it is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:[/?#]|\Z))", re.IGNORECASE)  # but localhost:8000 has none
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
+
+
+def target_of(url: str) -> Target:
+    """A URL taken apart. Raises Refused for one that Quire does not ask for."""
+    from httpx2 import URL, InvalidURL
+
+    text = url.strip()
+    if not _SCHEME.match(text):
+        text = f"https://{text.removeprefix('//')}"
+    try:
+        parsed = URL(text)
+        if parsed.scheme not in PORTS:
+            raise Refused(shown(url), "is not an http or https URL")
+        if parsed.userinfo:
+            raise Refused(shown(url), "holds a user name or password. Give the URL without it")
+        port = PORTS[parsed.scheme] if parsed.port is None else parsed.port
+        if not 1 <= port <= 65_535:
+            raise ValueError(f"there is no port {port}")
+        return Target(parsed.scheme, spelled_host(parsed.raw_host.decode()), port, parsed.raw_path.decode())
+    except (InvalidURL, ValueError) as problem:
+        raise Refused(shown(url), f"is not a URL: {problem}") from None
+
+
+def spelled_host(host: str) -> str:
+    """A host in its one spelling. Raises ValueError for what is none, and for 127.1, 0x7f.1 and the like."""
+    if ":" in host and "%" not in host:
+        return IPv6Address(host).compressed
+    name = host.lower().removesuffix(".")
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{host!r} is no host")
+    # A resolver takes every name that ends in a number for an address.
+    return str(IPv4Address(name)) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
+
+
+def shown(url: str) -> str:
+    """A URL that was refused, fit for a message: short, printable and without a password."""
+    text = url.strip() if "://" in url else f"https://{url.strip().lstrip('/')}"
+    hidden = redact.url(text) if "://" in url else redact.url(text).removeprefix("https://")
+    short = hidden if len(hidden) <= 200 else f"{hidden[:200]}…"
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address and not a name."""
+    return ":" in host or host.rpartition(".")[2].isdecimal()
+
+
+def absolute(base: str, link: str) -> str:
+    """A link of a header, whose letters came as Latin-1 but are mostly UTF-8."""
+    try:
+        return urljoin(base, link.encode("latin-1").decode("utf-8", "replace").strip())
+    except ValueError:  # a bracket that does not close
+        raise Refused(base, f"leads to {shown(link)}, which is not a URL") from None
+
+
+def index_of(source: str) -> str:
+    """The URL of a site's llms.txt."""
+    return normalise(urljoin(normalise(source), INDEX))
+
+
+@cache
+def _suffixes() -> Any:
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList()
+
+
+def same_site(url: str, other: str) -> bool:
+    """Whether one owner has both: their hosts end in the same registered domain."""
+    return same_owner(target_of(url).host, target_of(other).host)
+
+
+def same_owner(host: str, other: str) -> bool:
+    """Whether two hosts end in the same registered domain; an address is only like itself."""
+    if host == other or is_address(host) or is_address(other):
+        return host == other
+    owner = _suffixes().privatesuffix(host)
+    return owner is not None and owner == _suffixes().privatesuffix(other)
+
+
+def twins_of(url: str) -> list[str]:
+    """Where a page's markdown usually is."""
+    parts = urlsplit(url)
+    if parts.query:
+        return []
+    path = parts.path
+    if path.endswith("/"):
+        names = [f"{path}index.html.md", f"{path.rstrip('/')}.md"] if path != "/" else ["/index.html.md"]
+    elif path.endswith((".html", ".htm")):
+        names = [f"{path}.md", f"{path.rpartition('.')[0]}.md"]
+    else:
+        names = [f"{path}.md"]
+    return [parts._replace(path=name).geturl() for name in names]
