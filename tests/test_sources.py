@@ -568,6 +568,168 @@ def test_what_another_process_did_after_the_plan_harms_nothing(library_url: str,
         assert library.store.check() == []
 
 
+def test_a_run_undoes_nothing_that_a_person_does_meanwhile(library_url: str, docs: Path) -> None:
+    """What is removed, excluded or let go of during a refresh stays so."""
+    from quire.ingest import apply
+
+    with (
+        Library.open(library_url, create=True, config=WORDS) as library,
+        Library.open(library_url, config=WORDS) as other,
+    ):
+        library.add(docs)
+        write(docs, {"five.md": "# five\n", "six.md": "# six\n"})
+        plan = apply.plan(library.store, library.sources()[0], WORDS)
+        other.add(docs)
+        other.remove("docs:five.md")
+        other.add(docs, exclude=["one.md"], keep=True)
+        apply.apply(library.store, plan, WORDS)
+        library.refresh()
+        assert held(library) == [f"docs:{name}.md" for name in ("four", "six", "three", "two")]
+        (source,) = library.sources()
+        assert (source.options.exclude, source.options.keep) == (("one.md",), True)
+        plan = apply.plan(library.store, source, WORDS)
+        other.remove_source(str(docs))
+        write(docs, {"seven.md": "# seven\n"})
+        library.refresh()
+        assert (held(library), library.sources()) == ([], [])
+
+
+def test_a_folder_that_cannot_be_read_is_not_gone(
+    library: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pruning removes what is gone, and nothing that only cannot be looked at."""
+    from quire.sources import files
+
+    def shut(*_: object, **__: object) -> Iterator[files.Seen]:
+        raise Unreadable(str(docs), "permission denied")
+
+    library.add(docs)
+    monkeypatch.setattr(files, "walk", shut)
+    report = library.refresh(prune=True)
+    assert (report.removed, len(held(library))) == (0, 4)
+    assert report.skipped[0].reason == "permission denied"
+
+
+def test_a_file_that_gets_another_format_is_cut_anew(library: Library, docs: Path) -> None:
+    """A rename from .md to .txt makes plain text of a document."""
+    library.add(docs)
+    (docs / "one.md").rename(docs / "one.txt")
+    library.refresh()
+    row = library.document("docs:one.txt")
+    assert row
+    assert (row.format, row.title) == ("text", "one")
+
+
+def test_a_file_that_two_folders_hold_keeps_its_document_when_renamed(library: Library, docs: Path) -> None:
+    """A rename keeps what is known, however many sources hold the file."""
+    write(docs, {"sub/a.md": "# a\n", "sub/b.md": "# b\n", "sub/c.md": "# c\n"})
+    library.add(docs)
+    library.add(docs / "sub")
+    library.promote("docs:sub/a.md", "critical")
+    (docs / "sub" / "a.md").rename(docs / "sub" / "z.md")
+    library.refresh()
+    library.refresh()
+    row = library.document("docs:sub/z.md")
+    assert row
+    assert (row.promotion, library.document("docs:sub/a.md")) == ("critical", None)
+
+
+def test_a_folder_that_moves_out_of_another_takes_its_documents_along(library: Library, docs: Path) -> None:
+    """sources move: promotions stay, and nothing is held twice."""
+    write(docs, {"sub/a.md": "# a\n", "sub/b.md": "# b\n"})
+    library.add(docs)
+    library.add(docs / "sub")
+    library.promote("docs:sub/a.md", "critical")
+    (docs / "sub").rename(docs.parent / "out")
+    library.move_source(str(docs / "sub"), str(docs.parent / "out"))
+    library.refresh()
+    row = library.document("docs:a.md")
+    assert row
+    assert row.promotion == "critical"
+    assert held(library) == [f"docs:{name}.md" for name in ("a", "b", "four", "one", "three", "two")]
+    assert not library.check()
+
+
+def test_what_is_no_move_is_refused(library: Library, docs: Path, tmp_path: Path) -> None:
+    """sources move follows what has moved: the old place is gone, and the new one is free and alike."""
+    library.add(docs)
+    write(tmp_path / "other", {"x.md": "# x\n"})
+    library.add(tmp_path / "other")
+    with pytest.raises(SettingError, match="is still there"):
+        library.move_source(str(docs), str(tmp_path / "other"))
+    docs.rename(tmp_path / "away")
+    with pytest.raises(SettingError, match="is a source already"):
+        library.move_source(str(docs), str(tmp_path / "other"))
+    with pytest.raises(SettingError, match="is a file"):
+        library.move_source(str(docs), str(tmp_path / "other" / "x.md"))
+
+
+def test_what_was_removed_stays_so_in_a_folder_inside(library: Library, docs: Path) -> None:
+    """Only adding it by its name brings a removed document back."""
+    write(docs, {"sub/a.md": "# a\n", "sub/b.md": "# b\n"})
+    library.add(docs)
+    library.remove("docs:sub/a.md")
+    library.add(docs / "sub")
+    assert "docs:sub/a.md" not in held(library)
+
+
+def test_what_a_person_excludes_goes_at_once(library: Library, docs: Path) -> None:
+    """The options of a source are a person's word: they need no pruning, however much they leave out."""
+    library.add(docs)
+    report = library.add(docs, exclude=["t*.md", "one.md"])
+    assert (report.removed, report.missing, held(library)) == (3, [], ["docs:four.md"])
+
+
+def test_a_dry_run_of_several_sources_is_what_the_run_does(docs: Path) -> None:
+    """Later plans know of earlier ones, a bad source stops no other, and exit codes agree."""
+    place = docs.parent
+    write(place / "other", {"one.md": "# other\n"})
+    given = ("docs", "other", "absent", "docs/two.md", "-c", "z")
+    out, err = run(place, "add", *given, "--dry-run", code=3)
+    assert "refuse  one.md" in out
+    assert "4 to add" in out
+    assert out.count("  add     two.md") == 1
+    assert "absent: no such file or folder" in err
+    done = json.loads(run(place, "add", *given, "--json", code=3)[0])
+    assert (done["added"], done["unchanged"], len(done["failed"])) == (4, 1, 2)
+
+
+def test_a_project_narrows_its_sources_wherever_one_works(docs: Path) -> None:
+    """What a library holds does not depend on the folder that a command is typed in."""
+    place = docs.parent
+    write(place, {"quire.toml": '[files]\nexclude = ["docs/one.md"]\n', "elsewhere/x": ""})
+    run(place, "add", "docs")
+    library = str(place / ".quire" / "library.db")
+    for folder in (place / "elsewhere", place, Path("/")):
+        run(folder, "refresh", "-L", library, HOME=str(place))
+        assert "docs:one.md" not in run(place, "list")[0]
+    (place / "quire.toml").unlink()
+    run(place, "refresh", "-L", library)
+    assert "docs:one.md" not in run(place, "list")[0]  # as it was named
+
+
+def test_a_library_that_a_project_only_leads_to_is_not_used(tmp_path: Path, docs: Path) -> None:
+    """Trust: a link in a clone cannot stand for a library elsewhere."""
+    run(tmp_path, "add", "docs")
+    clone = tmp_path / "clone"
+    (clone / ".quire").mkdir(parents=True)
+    (clone / ".quire" / "library.db").symlink_to(tmp_path / ".quire" / "library.db")
+    _, err = run(clone, "list", code=2)
+    assert "leads to" in err
+    real = tmp_path / ".quire" / "library.db"
+    assert "docs:one.md" in run(clone, "list", "-L", str(real))[0]
+
+
+def test_many_files_that_were_named_one_by_one_are_followed_in_linear_time(tmp_path: Path) -> None:
+    """A source of one file costs what that file costs, however many there are."""
+    write(tmp_path / "d", {f"{n}.md": f"# {n}\n" for n in range(300)})
+    with Library.open(":memory:", create=True, config=WORDS) as library:
+        library.add(*(tmp_path / "d" / f"{n}.md" for n in range(300)))
+        start = time.process_time()
+        assert library.refresh().unchanged == 300
+        assert time.process_time() - start < 10
+
+
 # -------------------------------------------------------------------------------- libraries of before
 
 

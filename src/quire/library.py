@@ -145,14 +145,19 @@ class Library:
         exclude: Iterable[str] | None = None,
         keep: bool | None = None,
         prune: bool = False,
+        after: Iterable[Plan] = (),
     ) -> list[Plan]:
-        """What `add` of these would change, or `refresh` where none is named. Nothing is written."""
+        """What `add` of these would change, or `refresh` where none is named. Nothing is written.
+
+        The plans that it comes `after` are taken to have been carried out.
+        """
         self._adopt()
         if not paths:
             return sync.plans(self.store, self.config, prune=prune, keep=bool(keep))
-        found = list[Plan]()
+        before, found = list(after), list[Plan]()
         for wanted in _named(paths, collection, _kind(external), include, exclude, keep):
-            found.append(sync.plan_added(self.store, wanted, self.config, prune=prune, before=found))
+            done = [*before, *found]
+            found.append(sync.plan_added(self.store, wanted, self.config, prune=prune, before=done))
         return found
 
     def _add_content(
@@ -241,7 +246,7 @@ class Library:
         self._adopt()
         moved = named.moves(self.store, old, new)
         for before, after in () if dry_run else moved:
-            self.store.move_source(before, after)
+            sync.follow(self.store, before, after)
         return moved
 
     # ---------------------------------------------------------------------------------- removing
@@ -729,11 +734,20 @@ def default_url(*, create: bool = False) -> str:
     """The nearest .quire/library.db upward; else a new one here, or the user's own."""
     here = Path.cwd()
     for folder in (here, *here.parents):
-        if (folder / ".quire" / "library.db").exists():
-            return str(folder / ".quire" / "library.db")
+        found = folder / ".quire" / "library.db"
+        if found.exists():
+            _check_inside(found, folder)
+            return str(found)
     if create:
         return str(here / ".quire" / "library.db")
     data = places.data()
     if data is None:
         raise SettingError("HOME", "is not set, so you have no library of your own. Name one with -L")
     return str(data / "library.db")
+
+
+def _check_inside(found: Path, folder: Path) -> None:
+    """Refuse a library that a folder only leads to: a project that was cloned may name anyone's."""
+    real = found.resolve()
+    if not real.is_relative_to(folder.resolve()):
+        raise SettingError("library", f"{found} leads to {real}. If you mean that one, name it: -L {real}")

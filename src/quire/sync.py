@@ -373,3 +373,15 @@ def goes_with(store: Store, source: SourceRow) -> list[DocumentRow]:
         number, members = source.seq, store.members(source.collection, source.kind, source)
         shared = {member.document for member in members if member.source != number}
         return [row for row in named.members_of(store, source) if row.seq not in shared]
+
+
+def follow(store: Store, before: SourceRow, after: SourceRow) -> None:
+    """Put a source where it is now. What lay in a larger source goes with it: its files are gone there."""
+    if before.root != before.place and after.root in (after.place, after.place.rpartition("/")[0]):
+        members = store.members(before.collection, before.kind, before)
+        number, known = before.seq, {source.seq: source for source in store.sources()}
+        for other in {member.source for member in members} - {number}:
+            if other in known and known[other].root == before.root:
+                held = [member.document for member in members if member.source == other]
+                store.leave(known[other], held)
+    store.move_source(before, after)

@@ -65,6 +65,8 @@ def index_web(
     found = look_at_web(store, source, config, progress=progress)
     store.put_sources([source])
     gone = [] if keeps else [row.seq for row in found.gone]
+    number, members = source.seq, store.members(source.collection, source.kind, source) if gone else []
+    shared = {member.document for member in members if member.source != number}
     if found.new or gone:
         written = store.write(found.new, source, gone)
         for prepared, replaced in zip(found.new, written, strict=True):
@@ -73,8 +75,7 @@ def index_web(
         store.sight(source, [Sighting(row.seq, row.size, row.mtime_ns, 0) for row in found.joined])
     if found.validators:
         store.note_fetched(found.validators)
-    left = store.documents_by_row(gone)  # another source holds these
-    report.unchanged, report.removed = found.unchanged, len(gone) - len(left)
+    report.unchanged, report.removed = found.unchanged, len(set(gone) - shared)
     report.missing = [row.address for row in found.gone] if keeps else []
     report.failed, report.warnings = found.failed, [*found.notes, *report.warnings]
     report.seconds = time.monotonic() - started

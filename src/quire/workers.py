@@ -37,9 +37,7 @@ R = TypeVar("R")
 class WorkerDied(QuireError):
     """A worker's process ended before it had answered."""
 
-    def __init__(
-        self, why: str = "the process that was reading it ended, perhaps for want of memory"
-    ) -> None:
+    def __init__(self, why: str = "the process that was reading it ended, perhaps out of memory") -> None:
         super().__init__(why)
 
 
@@ -92,8 +90,8 @@ class Workers:
                 self._all.append(worker)
             if slow:
                 raise WorkerDied(
-                    f"took longer than {self.limits.seconds:g} s. If it is honest, raise"
-                    " [ingest] max_seconds in quire.toml"
+                    f"took longer than {self.limits.seconds:g} s. If the file is fine, raise"
+                    " [ingest] max_seconds in your quire.toml"
                 ) from None
             raise WorkerDied from None
         finally:
@@ -177,7 +175,12 @@ class _Worker:
         # -P: nothing is imported from the folder that Quire happens to be started in.
         command = [sys.executable, "-P", "-c", _START, str(limits.memory), *sys.path]
         self._process = subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if limits.memory else None,  # a library that runs out says so at length
+            env={**os.environ, "RUST_BACKTRACE": "0"},  # and may wait for ever for memory to say it in
+            process_group=0,
         )
 
     def ask(

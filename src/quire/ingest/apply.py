@@ -231,7 +231,10 @@ class _Run:
         if isinstance(outcome, Same):
             assert row is not None  # noqa: S101
             self.report.unchanged += 1
-            self.seen.append(Sighting(row.seq, job.found.size, job.found.mtime_ns, outcome.seen))
+            found = job.found
+            self.seen.append(
+                Sighting(row.seq, found.size, found.mtime_ns, outcome.seen, checksum=row.checksum)
+            )
         elif files.SECRETS in outcome.reason:
             self.report.skipped.append(outcome)
         else:
@@ -275,4 +278,5 @@ def _row(item: Item) -> DocumentRow:
 def _sighting(item: Item, path: str = "") -> Sighting:
     found = item.found
     assert found is not None  # noqa: S101
-    return Sighting(_row(item).seq, found.size, found.mtime_ns, found.seen, path)
+    row = _row(item)
+    return Sighting(row.seq, found.size, found.mtime_ns, found.seen, path, row.checksum)

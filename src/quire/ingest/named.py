@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from quire import redact
 from quire.config import Config
 from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable, nearest
 from quire.ingest.prepare import examined
@@ -150,7 +151,7 @@ def find(store: Store, name: str, collection: str | None = None) -> SourceRow:
     known = [s for s in store.sources() if collection in (None, s.collection)]
     wanted = {name, files.printable(Path(name).absolute()), files.printable(Path(name).resolve())}
     wanted |= _urls(name)
-    found = [s for s in known if s.name in wanted or s.place in wanted]
+    found = [s for s in known if wanted & {s.name, s.place, redact.url(s.place)}]
     if len({s.collection for s in found}) > 1:
         listed = ", ".join(sorted(s.collection for s in found))
         raise SettingError("source", f"{name} is in several collections: {listed}. Name one: -c NAME")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from quire import redact
 from quire.document import format_of
 from quire.sources.files import Found, PassedOver, Seen, Skipped
 from quire.stores.rows import DocumentRow, SourceRow
@@ -70,7 +71,8 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """The plan as `--dry-run --json` prints it."""
         items = [item.to_json() for item in self.items]
-        return {"source": self.source.name, "items": items, "counts": self.counts, "problem": self.problem}
+        about = {"source": redact.url(self.source.name), "collection": self.source.collection}
+        return {**about, "items": items, "counts": self.counts, "problem": self.problem}
 
 
 @dataclass(frozen=True, slots=True)

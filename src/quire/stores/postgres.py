@@ -180,7 +180,9 @@ class PostgresStore:
 
         def action(db: Connection) -> list[int]:
             renamed = {one.document: one.path for one in seen if one.path}
-            refused = postgres_writing.rename(db, renamed) if renamed else set()
+            refused = postgres_writing.changed(db, seen)
+            renamed = {document: path for document, path in renamed.items() if document not in refused}
+            refused |= postgres_writing.rename(db, renamed) if renamed else set()
             kept = [one for one in seen if one.document not in refused]
             if kept:
                 postgres_writing.sight(db, source.seq, kept)

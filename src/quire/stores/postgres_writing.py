@@ -150,6 +150,17 @@ def move_source(db: Connection, old: SourceRow, new: SourceRow) -> None:
         db.execute("DELETE FROM quire.sources WHERE seq = %s", (old.seq,))
 
 
+def changed(db: Connection, seen: Sequence[Sighting]) -> set[int]:
+    """The documents that are gone, or stored in another version than was seen."""
+    known = [one for one in seen if one.checksum]
+    same = db.execute(
+        "SELECT d.seq FROM unnest(%s::bigint[], %s::text[]) AS n (document, checksum)"
+        " JOIN quire.documents AS d ON d.seq = n.document AND d.checksum = n.checksum FOR UPDATE OF d",
+        ([one.document for one in known], [one.checksum for one in known]),
+    )
+    return {one.document for one in known} - {row[0] for row in same.fetchall()}
+
+
 def rename(db: Connection, paths: Mapping[int, str]) -> set[int]:
     """Give documents other paths; those that are gone, or whose new path is taken, are left as they are."""
     found = db.execute(

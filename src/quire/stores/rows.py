@@ -141,6 +141,7 @@ class Sighting:
     mtime_ns: int
     seen: int
     path: str = ""  # its new path, where it was renamed
+    checksum: str = ""  # what was stored of it: another version was not seen; "" is any
 
 
 @dataclass(frozen=True, slots=True)

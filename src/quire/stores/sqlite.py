@@ -53,6 +53,15 @@ _ADD_MEMBER = (  # unless the document is gone meanwhile
     "INSERT INTO members SELECT ?1, seq, ?3 FROM documents WHERE seq = ?2"
     " ON CONFLICT (source, document) DO UPDATE SET seen = excluded.seen"
 )
+# No number is used again: a plan that was made before must not find another document under it.
+_NEXT_NUMBER = (
+    "SELECT 1 + max(coalesce((SELECT max(seq) FROM documents), 0),"
+    " coalesce((SELECT CAST(value AS INTEGER) FROM facts WHERE name = 'last_number'), 0))"
+)
+_NOTE_NUMBER = (
+    "INSERT INTO facts VALUES ('last_number', ?) ON CONFLICT (name) DO UPDATE SET value ="
+    " CAST(max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER)) AS TEXT)"
+)
 _ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})"
 
 
@@ -147,9 +156,9 @@ class SqliteStore(Database):
             )
         else:
             cursor = self.db.execute(
-                "INSERT INTO documents (id, collection, kind, path, url, root, format, title, source,"
+                "INSERT INTO documents (seq, id, collection, kind, path, url, root, format, title, source,"
                 " checksum, size, mtime_ns, made_by, chunk_count, created_at, updated_at, promotion)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f" VALUES (({_NEXT_NUMBER}), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     row_id(new.kind, f"{new.collection}:{new.path}"),
                     *identity,
@@ -223,7 +232,7 @@ class SqliteStore(Database):
         refused, number = list[int](), source.seq
         with self._transaction():
             for one in seen:
-                if one.path and not self._rename(one.document, one.path):
+                if not self._is_version(one) or (one.path and not self._rename(one.document, one.path)):
                     refused.append(one.document)
                     continue
                 self.db.execute(
@@ -234,6 +243,11 @@ class SqliteStore(Database):
             if any(one.path for one in seen):
                 self._next_generation()
         return refused
+
+    def _is_version(self, one: Sighting) -> bool:
+        """Whether what is stored of a document is what was seen of it."""
+        same = "SELECT 1 FROM documents WHERE seq = ? AND ? IN ('', checksum)"
+        return self.db.execute(same, (one.document, one.checksum)).fetchone() is not None
 
     def _rename(self, row: int, path: str) -> bool:
         """Give a document another path, and so another id; whether it is there and the path is free."""
@@ -276,6 +290,7 @@ class SqliteStore(Database):
         self._drop_parts(row)
         self.vectors.rebind(row, (), self.generation() + 1)
         self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
+        self.db.execute(_NOTE_NUMBER, (str(row),))
         return True
 
     # ---------------------------------------------------------------------------------- sources

@@ -250,13 +250,13 @@ def skipped_line(kinds: Mapping[str, int]) -> str:
 
 
 def missing_line(addresses: Sequence[str]) -> str:
-    """What to say of documents that stay though their files are gone."""
+    """What to say of documents that stay though their sources no longer have them."""
     first = line(addresses[0])
     if len(addresses) == 1:
-        return f"The file of {first} is gone. The document stays until you add --prune."
+        return f"{first} is no longer in its source. It stays: quire refresh removes it, or --prune."
     return (
-        f"The files of {len(addresses):,} documents are gone, for example {first}. "
-        "They stay until you add --prune."
+        f"{len(addresses):,} documents are no longer in their sources, for example {first}. "
+        "They stay: quire refresh removes them, or --prune."
     )
 
 
@@ -266,7 +266,7 @@ _SHOWN_ALONE = (*_CHANGES, "keep", "refuse")
 
 def plan_lines(plan: Plan) -> Iterable[str]:
     """A plan for people: each change on a line, what is left out by its reason, and a sum."""
-    yield line(plan.source.name)
+    yield line(redact.url(plan.source.name))
     for item in plan.items:
         if item.action in _SHOWN_ALONE or (item.action == "skip" and not item.kind):
             old = f"{line(item.old_path)} → " if item.old_path else ""
@@ -294,14 +294,15 @@ def source_json(source: SourceRow) -> dict[str, Any]:
     """What `quire sources --json` prints of one."""
     shown = asdict(source)
     options = shown.pop("options")
-    return {**shown, **options}
+    hidden = {name: shown[name] and redact.url(shown[name]) for name in ("place", "root")}
+    return {**shown, **hidden, **options}
 
 
 def source_lines(source: SourceRow, now_ms: int) -> Iterable[str]:
     """A source for people: what and where it is, what it holds, and how it is."""
     checked = f"checked {age(now_ms - source.checked_at)} ago" if source.checked_at else "never checked"
     held = counted(source.documents, "document")
-    yield f"{line(source.name)}"
+    yield line(redact.url(source.name))
     yield f"     {source.type} in {line(source.collection)}: {held}, {checked}{_options(source)}"
     if source.problem:
         yield f"     problem: {line(source.problem)}"

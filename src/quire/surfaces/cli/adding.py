@@ -48,11 +48,11 @@ def add(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Hold files, folders, web pages and sites, or bring them up to date.
+    """Add files, folders, web pages and sites, or bring them up to date.
 
     The library remembers what you named, and its options: quire refresh follows that and nothing else.
-    Unchanged files are skipped. A site is read by its llms.txt. Text from standard input is named by its
-    content, unless --as names it.
+    An option that you do not give stays as it was; --exclude '' clears it. Unchanged files are skipped.
+    A site is read by its llms.txt. Text from standard input is named by its content, unless --as names it.
 
     \b
     Examples:
@@ -65,13 +65,15 @@ def add(
       quire add ./vendor/docs --external
       cat notes.md | quire add - --as notes.md
     """
-    given: dict[str, Any] = {"collection": collection, "external": external, "keep": keep, "prune": prune}
-    given |= {"include": include or None, "exclude": exclude or None}
-    if dry_run:
-        _show_plans(_plan_each(library, sources, given), as_json)
-        return
     from quire.ingest.report import Report
     from quire.surfaces import render
+
+    if prune and keep:
+        raise click.UsageError("--prune removes what --keep keeps. Give one of them.")
+    given: dict[str, Any] = {"collection": collection, "external": external, "keep": keep, "prune": prune}
+    given |= {"include": _patterns(include), "exclude": _patterns(exclude)}
+    if dry_run:
+        sys.exit(_plan_each(library, sources, given, as_json))
 
     with opening.library(library, create=True) as opened, output.progress_bar() as bar:
         report = Report()
@@ -114,18 +116,19 @@ def refresh(library: str | None, check: bool, dry_run: bool, prune: bool, keep: 
     """
     from quire.surfaces import render
 
-    if prune and keep:
-        raise click.UsageError("--prune removes what --keep keeps. Give one of them.")
+    if prune + keep > 1 or (check and (prune or keep or dry_run)):
+        raise click.UsageError(
+            "Give one of --prune and --keep. --check goes with neither, nor with --dry-run."
+        )
     with opening.library(library) as opened, output.progress_bar() as bar:
         if check:
             changes = opened.check()
         elif dry_run:
-            _show_plans(opened.plan(prune=prune, keep=keep), as_json)
-            return
+            sys.exit(_show_plans(opened.plan(prune=prune, keep=keep), as_json))
         else:
             report = opened.refresh(prune=prune, keep=keep, progress=bar)
     if not check:
-        output.show_report(report, as_json)
+        output.show_report(report, as_json, names_missing=False)
         sys.exit(render.report_code(report))
     if as_json:
         output.print_json(render.changes_json(changes))
@@ -189,14 +192,31 @@ def _follows(moved: SourceMoved) -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"{known} Follow it?", err=True)
 
 
-def _plan_each(library: str | None, sources: tuple[str, ...], given: dict[str, Any]) -> list[Plan]:
-    """What adding each source would change. No library is made for that."""
+def _patterns(given: tuple[str, ...]) -> list[str] | None:
+    """The patterns of an option; None if it was not given, none of them for ''."""
+    return [pattern for pattern in given if pattern] if given else None
+
+
+def _plan_each(library: str | None, sources: tuple[str, ...], given: dict[str, Any], as_json: bool) -> int:
+    """Show what adding each source would change; the exit code. No library is made for that."""
+    from quire.surfaces import render
+
     if "-" in sources:
         raise click.UsageError(
             "--dry-run shows what files, folders and URLs would change, not standard input."
         )
+    plans: list[Plan] = []
+    failed = False
     with _opened_or_empty(library) as opened:
-        return [plan for source in sources for plan in opened.plan(source, **given)]
+        for source in sources:
+            try:
+                plans += opened.plan(source, after=plans, **given)
+            except SourceError as error:
+                output.complain(str(error))
+                failed = True
+    if failed and not plans:
+        return render.FAILED
+    return render.PARTLY if failed + _show_plans(plans, as_json) else render.DONE
 
 
 def _opened_or_empty(library: str | None) -> Library:
@@ -210,7 +230,8 @@ def _opened_or_empty(library: str | None) -> Library:
         return Library.open(":memory:", create=True, config=opening.settings())
 
 
-def _show_plans(plans: list[Plan], as_json: bool) -> None:
+def _show_plans(plans: list[Plan], as_json: bool) -> int:
+    """Show plans; the exit code that doing them would have."""
     from quire.surfaces import render
 
     for plan in plans:
@@ -220,3 +241,4 @@ def _show_plans(plans: list[Plan], as_json: bool) -> None:
             click.echo("\n".join(render.plan_lines(plan)))
     if not plans:
         output.note("The library has no sources. Name one with: quire add ./docs")
+    return render.PARTLY if any(item.fails for plan in plans for item in plan.items) else render.DONE

@@ -42,6 +42,7 @@ def _as_text(value: Any) -> Any:
 
 class _Commands(click.Group):
     command_class = _Command
+    group_class = type  # groups within are of this class, too
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; Ctrl-C ends it as it ends other programs, where it says no more itself."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.errors import SettingError
+from quire.errors import NoResults, SettingError
 from quire.surfaces.cli import output
 
 if TYPE_CHECKING:
@@ -18,7 +18,14 @@ def library(name: str | None, *, create: bool = False) -> Library:
     """Open the library that is meant. Raises NoResults if there is none and `create` is not given."""
     from quire.library import Library
 
-    return Library.open(url(name, create=create), create=create, config=settings())
+    try:
+        return Library.open(url(name, create=create), create=create, config=settings())
+    except NoResults as problem:
+        if name is None or "://" in name:
+            raise
+        import shlex
+
+        raise NoResults(f"{problem} -L {shlex.quote(name)}") from None
 
 
 def url(name: str | None, *, create: bool = False) -> str:

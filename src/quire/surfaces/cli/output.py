@@ -41,7 +41,7 @@ def progress_bar() -> Any:
     return bar.shown() if sys.stderr.isatty() else bar.hidden()
 
 
-def show_report(report: Report, as_json: bool) -> None:
+def show_report(report: Report, as_json: bool, *, names_missing: bool = True) -> None:
     """What became of each source: a summary on stdout, problems on stderr."""
     from quire.surfaces import render
 
@@ -55,7 +55,7 @@ def show_report(report: Report, as_json: bool) -> None:
         click.echo(render.report_line(report))
     if skipped := render.skipped_line(report.kinds):
         note(skipped)
-    if report.missing:
+    if report.missing and names_missing:
         note(render.missing_line(report.missing))
 
 

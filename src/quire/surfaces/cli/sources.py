@@ -61,7 +61,7 @@ def remove_source(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Let go of a source, with the documents that no other source holds. Files are never touched.
+    """Remove a source and the documents that no other source holds. Files are never touched.
 
     \b
     Examples:
