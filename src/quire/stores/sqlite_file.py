@@ -283,12 +283,21 @@ def _join(path: str, place: Place | None) -> None:
     SQLite gives all connections of a process to one file the same -shm file, though another be at its path
     by now. Other processes use that one: they and we would know nothing of each other's locks.
     """
+    for pause in _PAUSES:
+        if _joined(path, place):
+            return
+        time.sleep(pause)  # another thread may be opening or closing it: then the files beside it are new
+    raise LibraryHeld(path, _HELD)
+
+
+def _joined(path: str, place: Place | None) -> bool:
     with _lock:
         held = _held.get(place) or _Held()
         if held.connections and any(held.beside) and held.beside != _beside(path):
-            raise LibraryHeld(path, _HELD)
+            return False
         held.connections += 1
         _held[place] = held
+        return True
 
 
 def _note_beside(path: str, place: Place | None) -> Beside:
