@@ -121,18 +121,16 @@ class SqliteStore(Database):
         self, batch: Sequence[Prepared], source: SourceRow | None = None, gone: Sequence[int] = ()
     ) -> list[bool]:
         """Write documents in one transaction, and remove some; for each, whether it replaced one."""
-        replaced, chunks = list[bool](), 0
         with self._transaction():
             self._leave(source, gone)
-            for prepared in batch:
-                row, replaces = self._write_one(prepared)
-                replaced.append(replaces)
-                chunks += len(prepared.chunks)
-                if source:
-                    self.db.execute(_ADD_MEMBER, (source.seq, row, prepared.seen))
+            written = [self._write_one(prepared) for prepared in batch]
+            if source:
+                # After all of them: this statement makes FTS5 write out the words it has gathered.
+                seen = zip(written, batch, strict=True)
+                self.db.executemany(_ADD_MEMBER, ((source.seq, row, new.seen) for (row, _), new in seen))
             self._next_generation()
-            self.keywords.grown(chunks)
-        return replaced
+            self.keywords.grown(sum(len(prepared.chunks) for prepared in batch))
+        return [replaces for _, replaces in written]
 
     def _write_one(self, new: Prepared) -> tuple[int, bool]:
         """The row of a document that was written, and whether it replaced one."""
