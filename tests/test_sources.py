@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from quire.errors import NoResults, SettingError, SourceMoved, Unreadable
+from quire.config import IngestSettings
+from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable
 from quire.ingest import plan as planning
 from quire.library import Library
 from quire.stores.rows import SourceRow
@@ -516,6 +517,33 @@ def test_a_document_is_prepared_within_limits(tmp_path: Path) -> None:
         report = library.add(tmp_path / "d")
         assert [f.source for f in report.failed] == ["long.md"]
         assert held(library) == ["d:short.md"]
+
+
+SLOW = "`" * 60_000  # quadratic for a parser of markdown; smaller than what was once taken to be harmless
+
+
+def test_limits_hold_for_one_small_file_and_for_text(library: Library, tmp_path: Path) -> None:
+    """Issue: a document is prepared within limits, however small it is and whichever way it comes."""
+    from quire.config import override
+
+    library.config = override(WORDS, {"ingest": {"max_seconds": 0.05}})
+    write(tmp_path / "d", {"slow.txt": SLOW, "short.md": "# S\n"})
+    report = library.add(tmp_path / "d")
+    assert ["took longer than 0.05 s" in failed.reason for failed in report.failed] == [True]
+    assert held(library) == ["d:short.md"]
+    with pytest.raises(SourceError, match=r"slow\.txt: took longer than 0\.05 s"):
+        library.add(content=SLOW, path="slow.txt")
+    assert held(library) == ["d:short.md"]
+    assert [source.type for source in library.sources()] == ["folder"]
+
+
+def test_no_small_document_comes_near_the_limits() -> None:
+    """What is prepared in the process itself is so small that nothing in it could reach them."""
+    limits = IngestSettings()
+    assert limits.are_far(100_000)
+    assert not limits.are_far(1_000_000)
+    assert not IngestSettings(max_seconds=1).are_far(100_000)
+    assert not IngestSettings(max_memory=30_000_000).are_far(100_000)
 
 
 def test_a_private_key_is_left_out_whatever_its_name(library: Library, docs: Path) -> None:

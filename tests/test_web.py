@@ -1344,11 +1344,11 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the first page on, processes read."""
     ready = PagePool._ready
 
-    def waited(pages: PagePool) -> workers.Workers | None:
-        ready(pages)
+    async def waited(pages: PagePool, size: int) -> workers.Workers | None:
+        await ready(pages, size)
         assert pages._workers is not None
         pages._workers.result()
-        return ready(pages)
+        return await ready(pages, size)
 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(pool, "_MANY", 0)
@@ -1397,6 +1397,17 @@ def test_a_page_that_ends_its_reader_fails_alone(
     assert "ended" in report.failed[0].reason
     assert library.source("127.0.0.1:page7") == old
     assert b"Changed" in library.source("127.0.0.1:page8")
+
+
+def test_a_page_that_takes_too_long_fails_alone(web: Site, library: Library) -> None:
+    """Issue: a document is prepared within limits, and a hostile one costs itself only."""
+    library.config = override(library.config, {"ingest": {"max_seconds": 0.05}})
+    slow = web.page("/slow", b"`" * 60_000, content_type="text/plain")
+    url = web.page("/llms.txt", index("/slow", "/quick"))
+    web.page("/quick", b"# Quick", content_type="text/markdown")
+    report = library.add(url)
+    assert [(failed.source, "took longer" in failed.reason) for failed in report.failed] == [(slow, True)]
+    assert sorted(texts(library)) == ["llms.txt", "quick"]
 
 
 def test_processes_and_a_thread_read_the_same(

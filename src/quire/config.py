@@ -26,6 +26,12 @@ MAX_BYTES, MAX_DOTS = 65_536, 500  # of a file, and of one line of it: a key of 
 S = TypeVar("S")
 
 
+_LEAST_MEMORY = 30_000_000  # bytes: with less, no worker starts
+# The worst that hostile texts of sixty kinds did: time grows with the square of the size, memory with it.
+_QUICK = 23_000  # bytes that are prepared in half a second
+_WIDEST = 1_000  # bytes of memory for a byte of text, where 140 were seen
+
+
 def _within(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise SettingError(name, f"{value:,} is outside {low:,} to {high:,}")
@@ -72,7 +78,11 @@ class IngestSettings:
 
     def __post_init__(self) -> None:
         _within("max_seconds", self.max_seconds, 0.001, 86_400)
-        _within("max_memory", self.max_memory, 1_000_000, 2**50)
+        _within("max_memory", self.max_memory, _LEAST_MEMORY, 2**50)
+
+    def are_far(self, size: int) -> bool:
+        """Whether no document of so many bytes comes near these limits, whatever it holds."""
+        return size * size <= self.max_seconds * _QUICK * _QUICK and size * _WIDEST <= self.max_memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from quire.errors import (
 )
 from quire.ingest import named
 from quire.ingest.plan import Plan
-from quire.ingest.prepare import made_by, prepare
+from quire.ingest.prepare import made_by, prepare_alone
 from quire.ingest.report import Report
 from quire.progress import Progress
 from quire.reading import Reading
@@ -180,7 +180,10 @@ class Library:
         if old and old.checksum == document.checksum and old.made_by == made_by(self.config):
             report.unchanged = 1
             return report
-        prepared, source = prepare(document, self.config, kind), named.text_source(path, collection, kind)
+        prepared, source = (
+            prepare_alone(document, self.config, kind),
+            named.text_source(path, collection, kind),
+        )
         self.store.put_sources([source])
         report.count(prepared, self.store.write([prepared], source)[0])
         return report

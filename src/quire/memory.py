@@ -16,7 +16,7 @@ from quire import searcher
 from quire.config import DEFAULT, Config, WindowsSettings
 from quire.document import Document
 from quire.errors import SettingError
-from quire.ingest.prepare import prepare
+from quire.ingest.prepare import prepare_alone
 from quire.ingest.report import Report
 from quire.result import Result
 from quire.sources import entries
@@ -68,11 +68,11 @@ def _prepared(document: Document, entry: Entry, tags: tuple[str, ...], config: C
     facts = {"tags": tags, "created_at": entry.created_at, "updated_at": entry.updated_at}
     if len(document.text) > _SHORT:
         try:
-            return prepare(document, replace(config, chunk=chunk), entry.kind, **facts)
+            return prepare_alone(document, replace(config, chunk=chunk), entry.kind, **facts)
         except Exception as problem:  # a memory is kept, whatever is wrong with how it would be cut
             log.warning("%s is kept as one chunk, because it cannot be cut: %s", document.address, problem)
     whole = replace(DEFAULT, chunk=replace(chunk, memory=_ONE_CHUNK), tree=config.tree)
-    return prepare(document, whole, entry.kind, **facts)
+    return prepare_alone(document, whole, entry.kind, **facts)
 
 
 def _known(store: Store, entry: Entry) -> DocumentRow | None:

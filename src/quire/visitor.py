@@ -340,7 +340,7 @@ class _Pages:
             job = self._job(page)
             if not self.is_wanted(job.path):
                 return
-            packed = await pool.do(page.url, _packed, job)
+            packed = await pool.do(page.url, len(page.content), _packed, job)
         except LibraryError:
             raise
         except Exception as error:  # whatever a parser throws, it is this page's

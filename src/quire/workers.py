@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from quire.config import IngestSettings
 from quire.errors import QuireError
 
 log = logging.getLogger("quire")
@@ -41,25 +41,15 @@ class WorkerDied(QuireError):
         super().__init__(why)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one call may cost; 0 is no limit."""
-
-    seconds: float = 0.0
-    memory: int = 0  # bytes of a worker's own data
-
-
-NO_LIMITS = Limits()
-
-
 class Workers:
     """Processes that run functions of modules; calls may come from any thread."""
 
-    def __init__(self, count: int = COUNT, limits: Limits = NO_LIMITS, *warming: Any) -> None:
+    def __init__(self, count: int = COUNT, limits: IngestSettings | None = None, *warming: Any) -> None:
         """`warming` is a call that a new process makes first, without a limit: it has much to load."""
         self._closing = False
-        self.limits, self._warming = limits, warming
-        self._all = [_Worker(limits) for _ in range(count)]
+        self._warming = warming
+        self._seconds, self._memory = (limits.max_seconds, limits.max_memory) if limits else (0.0, 0)
+        self._all = [_Worker(self._memory) for _ in range(count)]
         self._free = SimpleQueue[_Worker]()
         for worker in self._all:
             self._free.put(worker)
@@ -80,17 +70,17 @@ class Workers:
         try:
             if worker.is_new and self._warming:
                 worker.ask(self._warming[0], self._warming[1:], 0)
-            good, answer = worker.ask(function, arguments, self.limits.seconds)
+            good, answer = worker.ask(function, arguments, self._seconds)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):  # ValueError: closed meanwhile
             worker.end()
             slow = worker.is_late
             if not self._closing:
                 self._all.remove(worker)
-                worker = _Worker(self.limits)
+                worker = _Worker(self._memory)
                 self._all.append(worker)
             if slow:
                 raise WorkerDied(
-                    f"took longer than {self.limits.seconds:g} s. If the file is fine, raise"
+                    f"took longer than {self._seconds:g} s. If the file is fine, raise"
                     " [ingest] max_seconds in your quire.toml"
                 ) from None
             raise WorkerDied from None
@@ -107,7 +97,7 @@ def spread(
     lost: Callable[[T, WorkerDied], R],
     *,
     count: int = COUNT,
-    limits: Limits = NO_LIMITS,
+    limits: IngestSettings | None = None,
 ) -> Iterator[R]:
     """What a function makes of each item, in order; `lost` answers for one that ends its process.
 
@@ -133,11 +123,14 @@ def spread(
 
 
 def started(
-    function: Callable[..., object], *arguments: object, count: int = COUNT, limits: Limits = NO_LIMITS
+    function: Callable[..., object],
+    *arguments: object,
+    count: int = COUNT,
+    limits: IngestSettings | None = None,
 ) -> Workers | None:
     """Workers that have each shown that they can run a function; None where there are none to be had."""
     count = min(count, os.cpu_count() or 1)
-    if count < COUNT and limits == NO_LIMITS:
+    if count < COUNT and limits is None:
         return None
     with ExitStack() as stack:
         try:
@@ -169,16 +162,16 @@ def _each(function: Callable[[T], R], items: list[T]) -> list[R]:
 class _Worker:
     """A process that answers what it is asked, in turn."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, memory: int) -> None:
         self.is_new = True
         self.is_late = False  # it was ended because it took too long
         # -P: nothing is imported from the folder that Quire happens to be started in.
-        command = [sys.executable, "-P", "-c", _START, str(limits.memory), *sys.path]
+        command = [sys.executable, "-P", "-c", _START, str(memory), *sys.path]
         self._process = subprocess.Popen(  # noqa: S603
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL if limits.memory else None,  # a library that runs out says so at length
+            stderr=subprocess.DEVNULL if memory else None,  # a library that runs out says so at length
             env={**os.environ, "RUST_BACKTRACE": "0"},  # and may wait for ever for memory to say it in
             process_group=0,
         )

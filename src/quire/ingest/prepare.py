@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from quire import chunkers
 from quire.config import Config
@@ -21,7 +22,6 @@ from quire.tokens import counter
 from quire.tree import Tree
 
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
-_LARGE = 256_000  # bytes: a file that could take long is prepared in a worker, however few there are
 _RACY_NS = 100_000_000  # a file written so shortly before it was read may be written again in the same tick
 _KEY_START = b"-----BEGIN "
 
@@ -70,6 +70,29 @@ def prepare(document: Document, config: Config, kind: str = "document", **origin
     )
 
 
+def prepare_alone(document: Document, config: Config, kind: str = "document", **origin: object) -> Prepared:
+    """`prepare`, in a worker where it might come near the limits. Raises SourceError if it passes them."""
+    if config.ingest.are_far(len(document.source)):
+        return prepare(document, config, kind, **origin)
+    from quire.workers import spread
+
+    work = (document, config, kind, origin)
+    (prepared,) = spread(_prepare_text, [work], _refuse_text, count=1, limits=config.ingest)
+    return prepared
+
+
+_Text = tuple[Document, Config, str, dict[str, object]]
+
+
+def _prepare_text(work: _Text) -> Prepared:
+    document, config, kind, origin = work
+    return prepare(document, config, kind, **origin)
+
+
+def _refuse_text(work: _Text, error: QuireError) -> NoReturn:
+    raise SourceError(work[0].path, str(error)) from None
+
+
 @dataclass(frozen=True, slots=True)
 class Same:
     """A file whose document is stored as it is now."""
@@ -82,13 +105,12 @@ Outcome = Prepared | Same | Skipped
 
 def prepared(jobs: Sequence[Job], config: Config) -> Iterator[tuple[Job, Outcome]]:
     """Each job with its document, or with why there is none."""
-    work = [(job, config) for job in jobs]
-    if len(jobs) < _PARALLEL_FROM and all(job.found.size < _LARGE for job in jobs):
+    work, limits = [(job, config) for job in jobs], config.ingest
+    if len(jobs) < _PARALLEL_FROM and all(limits.are_far(job.found.size) for job in jobs):
         yield from zip(jobs, map(_prepare_file, work), strict=True)
         return
-    from quire.workers import COUNT, Limits, spread  # 6 ms that a search need not wait for
+    from quire.workers import COUNT, spread  # 6 ms that a search need not wait for
 
-    limits = Limits(config.ingest.max_seconds, config.ingest.max_memory)
     count = min(COUNT, len(jobs))
     yield from zip(jobs, spread(_prepare_file, work, _lost, count=count, limits=limits), strict=True)
 

@@ -48,7 +48,7 @@ async def read(
     progress: Progress | None = None,
 ) -> Visit:
     """Read a page, or a `whole` site, and hand its pages to `take`. Raises SourceError."""
-    with PagePool() as pool:
+    with PagePool(config.ingest) as pool:
         async with Fetcher(config.web) as fetcher:
             crawler = Crawler(fetcher, config, known, partial(take, pool), pool)
             await (crawler.site(place, progress) if whole else crawler.page(place))
@@ -100,7 +100,7 @@ class Crawler:
         return await in_thread(_links, response) if follow and response.kind == "markdown" else ()
 
     async def _html(self, url: str, response: Response, follow: bool) -> Iterable[str]:
-        article = await self.pool.do(url, _article, response, follow)
+        article = await self.pool.do(url, len(response.content), _article, response, follow)
         if _GONE.fullmatch(article.title.strip()) and len(article.text) < _LITTLE:
             raise NotFound(url, f"says {article.title.strip()!r}, though its status is 200", 404)
         if twin := await self._twin((*response.links, *article.alternates), response):

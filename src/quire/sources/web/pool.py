@@ -13,6 +13,7 @@ from quire.errors import SourceError
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
 
+    from quire.config import IngestSettings
     from quire.workers import Workers
 
 T = TypeVar("T")
@@ -22,7 +23,8 @@ _MANY, _LONG = 16, 0.5  # pieces of work, and seconds: before, starting processe
 class PagePool:
     """Works on pages in a thread, or in worker processes once that took a while."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: IngestSettings) -> None:
+        self._limits = limits
         self._starter = ThreadPoolExecutor(1)
         self._workers: Future[Workers | None] | None = None
         self._done, self._seconds = 0, 0.0  # pieces of work that a thread did, and what they took
@@ -36,9 +38,12 @@ class PagePool:
         if self._workers and (workers := self._workers.result()):
             workers.__exit__(None, None, None)
 
-    async def do(self, url: str, work: Callable[..., T], *args: Any) -> T:
-        """What a function of a module makes of a page. Raises SourceError if it ends its process."""
-        if workers := self._ready():
+    async def do(self, url: str, size: int, work: Callable[..., T], *args: Any) -> T:
+        """What a function of a module makes of a page of so many bytes. Raises SourceError.
+
+        That is where it ends its process, or comes to the limits.
+        """
+        if workers := await self._ready(size):
             return await in_thread(_called, workers, url, work, *args)
         from anyio import CapacityLimiter
         from anyio.to_thread import run_sync
@@ -49,12 +54,15 @@ class PagePool:
         self._done, self._seconds = self._done + 1, self._seconds + seconds
         return answer
 
-    def _ready(self) -> Workers | None:
+    async def _ready(self, size: int) -> Workers | None:
         """Processes, if there are some; they are started where there seems to be much to do."""
+        is_large = not self._limits.are_far(size)
         if self._workers is None:
-            if self._done >= _MANY and self._seconds >= _LONG:
-                self._workers = self._starter.submit(_workers)
-            return None
+            if not is_large and (self._done < _MANY or self._seconds < _LONG):
+                return None
+            self._workers = self._starter.submit(_workers, self._limits)
+        if is_large:  # it is not read without limits
+            return await in_thread(self._workers.result)
         return self._workers.result() if self._workers.done() else None
 
 
@@ -73,10 +81,10 @@ def _timed(work: Callable[..., T], *args: Any) -> tuple[T, float]:
     return work(*args), time.thread_time() - began
 
 
-def _workers() -> Workers | None:
+def _workers(limits: IngestSettings) -> Workers | None:
     from quire.workers import started
 
-    return started(html.to_markdown, "")
+    return started(html.to_markdown, "", limits=limits)
 
 
 async def each(work: Callable[[T], Awaitable[None]], items: Iterable[T], most: int) -> None:
