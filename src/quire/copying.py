@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass
 from quire.document import text_of
 from quire.errors import LibraryError
 from quire.progress import Progress, Silent
-from quire.stores.base import Filters, Store
+from quire.stores.base import BATCH_BYTES, Filters, Store
 from quire.stores.rows import (
     MAX_CHUNKS,
     DocumentRow,
@@ -27,7 +27,6 @@ from quire.stores.rows import (
     words_of,
 )
 
-_BATCH_BYTES = 4_000_000  # of text in one transaction
 _BATCH_VECTORS = 1000
 
 
@@ -75,7 +74,7 @@ def _batches(rows: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
     for row in rows:
         batch.append(row)
         size += row.size
-        if size >= _BATCH_BYTES:
+        if size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:

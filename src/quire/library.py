@@ -56,7 +56,6 @@ from quire.tree import Tree
 log = logging.getLogger("quire")
 P = ParamSpec("P")
 T = TypeVar("T")
-DOCUMENTS = ("document", "external")  # the kinds that a search looks at
 PROMOTIONS = ("standard", "important", "critical")
 _WEIGHED = 30  # results that a context pack is made of, at most
 _APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
@@ -427,8 +426,10 @@ class Library:
         """
         settings = self._search_settings(limit, mode)
         with self.store.reading():
-            apart = self.store.kinds() - set(DOCUMENTS)  # a filter that leaves nothing out only costs time
-            filters = Filters(collection, DOCUMENTS if apart else (), tuple(paths))
+            apart = self.store.kinds() - set(
+                named.DOCUMENTS
+            )  # a filter that leaves nothing out only costs time
+            filters = Filters(collection, named.DOCUMENTS if apart else (), tuple(paths))
             meaning = self._meaning(settings.mode)
             return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
 
@@ -487,7 +488,7 @@ class Library:
         """The critical documents of a collection, or of all, looked for once in each generation."""
         key = self.store.version(), collection
         if self._critical_rows[0] != key:
-            rows = self.store.documents(Filters(collection, DOCUMENTS))
+            rows = self.store.documents(Filters(collection, named.DOCUMENTS))
             self._critical_rows = key, [row for row in rows if row.promotion == "critical"]
         return self._critical_rows[1]
 

@@ -35,11 +35,10 @@ from quire.ingest.report import Report
 from quire.progress import Progress, Silent
 from quire.sources import files
 from quire.sources.files import Found, Seen, Skipped, Wanted
-from quire.stores.base import Filters, Store
+from quire.stores.base import BATCH_BYTES, Filters, Store
 from quire.stores.rows import DocumentRow, Prepared, Sighting, SourceRow
 
 log = logging.getLogger("quire")
-_BATCH_BYTES = 4_000_000  # of text in one transaction
 _BATCH_FILES = 256
 
 
@@ -211,7 +210,7 @@ class _Run:
             if new:
                 batch.append(new)
                 size += len(new.source)
-            if size >= _BATCH_BYTES or len(batch) >= _BATCH_FILES:
+            if size >= BATCH_BYTES or len(batch) >= _BATCH_FILES:
                 self._write(batch)
                 batch, size = [], 0
             self.progress.advance(job.found.size)

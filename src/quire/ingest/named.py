@@ -23,7 +23,7 @@ from quire.sources.files import Found
 from quire.stores.base import Filters, Store
 from quire.stores.rows import DocumentRow, Member, SourceOptions, SourceRow
 
-DOCUMENTS = ("document", "external")  # the kinds that sources have
+DOCUMENTS = ("document", "external")  # the kinds that sources have, and that a search looks at
 _ON_DISK = ("file", "folder")
 _COMPARED = 8  # documents that are read to tell whether a folder is the one that is gone
 

@@ -28,6 +28,8 @@ from quire.stores.rows import (
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
+BATCH_BYTES = 4_000_000  # of text that is written in one transaction
+
 
 @dataclass(frozen=True, slots=True)
 class Filters:
@@ -165,7 +167,7 @@ class Store(Protocol):
         """Delete documents and all that belongs to them, in one transaction."""
         ...
 
-    def documents(self, filters: Filters, *, root: str | None = None) -> list[DocumentRow]:
+    def documents(self, filters: Filters) -> list[DocumentRow]:
         """Documents by collection and path."""
         ...
 

@@ -352,13 +352,13 @@ class PostgresStore:
 
     # ---------------------------------------------------------------------------------- reading
 
-    def documents(self, filters: Filters, *, root: str | None = None) -> list[DocumentRow]:
+    def documents(self, filters: Filters) -> list[DocumentRow]:
         """Documents by collection and path."""
         where, args = conditions(filters)
         rows = self.db.rows(
             f"SELECT {_DOCUMENT} FROM quire.documents AS d WHERE {where or 'true'}"
-            " AND (%s::text IS NULL OR d.root = %s) ORDER BY d.collection, d.path, d.kind",
-            [*args, root, root],
+            " ORDER BY d.collection, d.path, d.kind",
+            args,
         )
         return [DocumentRow(*row) for row in rows]
 

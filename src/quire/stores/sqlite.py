@@ -383,12 +383,9 @@ class SqliteStore(Database):
 
     # ---------------------------------------------------------------------------------- reading
 
-    def documents(self, filters: Filters, *, root: str | None = None) -> list[DocumentRow]:
+    def documents(self, filters: Filters) -> list[DocumentRow]:
         """Documents by collection and path."""
         where, args = _where(filters)
-        if root is not None:
-            where.append("d.root = ?")
-            args.append(root)
         condition = f"WHERE {' AND '.join(where)}" if where else ""
         rows = self.db.execute(
             f"SELECT {_DOCUMENT} FROM documents AS d {condition} ORDER BY collection, path, kind", args

@@ -240,5 +240,5 @@ def _show_plans(plans: list[Plan], as_json: bool) -> int:
         else:
             click.echo("\n".join(render.plan_lines(plan)))
     if not plans:
-        output.note("The library has no sources. Name one with: quire add ./docs")
+        output.note_no_sources()
     return render.PARTLY if any(item.fails for plan in plans for item in plan.items) else render.DONE

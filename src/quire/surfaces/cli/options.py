@@ -16,4 +16,4 @@ library = click.option(
     help="A file or postgresql://…; by default the `library` setting, else the nearest .quire/library.db "
     "upward, else your own.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each document.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each answer.")

@@ -27,6 +27,11 @@ def note(text: str) -> None:
     click.secho(render.line(render.cut(text)), dim=True, err=True)
 
 
+def note_no_sources() -> None:
+    """Tell the user that nothing was named yet."""
+    note("The library has no sources. Name one with: quire add ./docs")
+
+
 def complain(text: str) -> None:
     """Tell the user on stderr what went wrong, in one line."""
     from quire.surfaces import render

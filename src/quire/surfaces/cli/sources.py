@@ -42,7 +42,7 @@ def sources(context: click.Context, library: str | None, as_json: bool) -> None:
         for line in rest:
             click.echo(line)
     if not found:
-        output.note("The library has no sources. Name one with: quire add ./docs")
+        output.note_no_sources()
     sys.exit(render.DONE if found else render.NOTHING)
 
 

@@ -276,7 +276,7 @@ def _resolved(root: Path, source: str) -> Path | None:
 
 def _resources(cursor: str, library: Library) -> ListResourcesResult:
     """Documents, a hundred at a time. Their titles are text of documents, so they are not told here."""
-    from quire.library import DOCUMENTS
+    from quire.ingest.named import DOCUMENTS
 
     with library.store.reading():
         version = library.url, library.store.version()
