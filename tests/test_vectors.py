@@ -16,6 +16,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from quire import analyze, embedding
+from quire.address import id_of, of_document
 from quire.config import DEFAULT, override
 from quire.document import Document
 from quire.embedding import Embedded
@@ -27,7 +28,7 @@ from quire.stores import sqlite_database as stores
 from quire.stores import vectors as index
 from quire.stores.base import Filters, Store
 from quire.stores.postgres import PostgresStore
-from quire.stores.rows import MAX_CHUNKS, Model, Prepared, Unembedded, row_id
+from quire.stores.rows import MAX_CHUNKS, Model, Prepared, Unembedded
 from quire.stores.sqlite import SqliteStore
 from tests import postgres
 from tests.postgres import DATABASES
@@ -511,7 +512,7 @@ def schema_1(path: Path, document: Prepared) -> sqlite3.Connection:
         name: getattr(document, name)
         for name in "collection kind path format title source checksum size mtime_ns made_by".split()
     }
-    values |= {"id": row_id(document.kind, f"{document.collection}:{document.path}"), "seq": 1}
+    values |= {"id": id_of(document.kind, of_document(document.collection, document.path)), "seq": 1}
     values |= {"chunk_count": len(document.chunks), "created_at": 1, "updated_at": 1}
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO documents ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))

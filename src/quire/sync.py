@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quire import memory, visitor
+from quire.address import of_document
 from quire.config import Config
 from quire.errors import NoResults, NotFound, SourceError, Unreadable
 from quire.ingest import apply, named
@@ -304,7 +305,7 @@ def _unique(rows: Iterable[DocumentRow]) -> tuple[DocumentRow, ...]:
 def _check_files(plan: Plan) -> Changes:
     rows = {action: tuple(i.row for i in plan.of(action) if i.row) for action in (UPDATE, REMAKE)}
     gone = tuple(item.row for item in plan.of(REMOVE, KEEP, MOVE) if item.row)
-    new = tuple(f"{plan.source.collection}:{item.path}" for item in plan.of(ADD, MOVE))
+    new = tuple(of_document(plan.source.collection, item.path) for item in plan.of(ADD, MOVE))
     return Changes(rows[UPDATE], gone, new, rows[REMAKE])
 
 
@@ -321,7 +322,7 @@ def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
     read = {page.url: page.checksum for page in looked.new}
     changed = [row for url, row in rows.items() if read.get(url, row.checksum) != row.checksum]
     gone = {row.seq for row in looked.gone} | {rows[url].seq for url in looked.missing & rows.keys()}
-    new = (f"{source.collection}:{page.path}" for page in looked.new if page.url not in rows)
+    new = (of_document(source.collection, page.path) for page in looked.new if page.url not in rows)
     return Changes(tuple(changed), tuple(row for row in rows.values() if row.seq in gone), tuple(new))
 
 

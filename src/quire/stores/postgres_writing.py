@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from quire.address import id_of, of_document
 from quire.stores import postgres_words
 from quire.stores.postgres_database import Connection, copy
-from quire.stores.rows import Prepared, Sighting, SourceRow, row_id, source_values, storable
+from quire.stores.rows import Prepared, Sighting, SourceRow, source_values, storable
 
 Identity = tuple[str, str, str]  # collection, kind, path
 Version = tuple[int, int]  # a document's row, and when it was last written
@@ -196,7 +197,7 @@ def identity_of(new: Prepared) -> Identity:
 
 def _id(identity: Identity) -> str:
     collection, kind, path = identity
-    return row_id(kind, f"{collection}:{path}")
+    return id_of(kind, of_document(collection, path))
 
 
 def _number(id: str) -> int:

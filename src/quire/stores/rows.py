@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-from uuid import uuid5
 
 from quire import analyze
-from quire.chunkers.base import NAMESPACE, Chunk
+from quire.address import of_document
+from quire.chunkers.base import Chunk
 from quire.tree import Tree
 
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
@@ -43,7 +43,7 @@ class DocumentRow:
     @property
     def address(self) -> str:
         """`collection:path`."""
-        return f"{self.collection}:{self.path}"
+        return of_document(self.collection, self.path)
 
     @property
     def file(self) -> str | None:
@@ -108,7 +108,7 @@ class SourceRow:
     @property
     def name(self) -> str:
         """What people call it: its place, or the address of a text."""
-        return f"{self.collection}:{self.place}" if self.type == "text" else self.place
+        return of_document(self.collection, self.place) if self.type == "text" else self.place
 
 
 def source_values(row: SourceRow) -> tuple[int | str | None, ...]:
@@ -253,11 +253,6 @@ class Prepared:
 def storable(text: str) -> str:
     """A title or a name as every database takes it."""
     return _UNSTORABLE.sub("\ufffd", text)
-
-
-def row_id(kind: str, address: str) -> str:
-    """The id of what has an address. Kinds do not share ids."""
-    return str(uuid5(NAMESPACE, address if kind == "document" else f"{kind} {address}"))
 
 
 def section_rows(tree: Tree, tokens: dict[int, int]) -> tuple[tuple[int | str, ...], ...]:

@@ -13,6 +13,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from quire import analyze
+from quire.address import id_of, of_document
 from quire.document import encoding_of, text_of
 from quire.query import Query
 from quire.result import Hit, Node
@@ -30,7 +31,6 @@ from quire.stores.rows import (
     SourceRow,
     Unembedded,
     embedded,
-    row_id,
     source_of,
     source_values,
     storable,
@@ -158,7 +158,7 @@ class SqliteStore(Database):
                 " checksum, size, mtime_ns, made_by, chunk_count, created_at, updated_at, promotion)"
                 f" VALUES (({_NEXT_NUMBER}), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    row_id(new.kind, f"{new.collection}:{new.path}"),
+                    id_of(new.kind, of_document(new.collection, new.path)),
                     *identity,
                     *values,
                     new.created_at or now,
@@ -253,7 +253,7 @@ class SqliteStore(Database):
         if found is None:
             return False
         kind, collection = found
-        id = row_id(kind, f"{collection}:{path}")
+        id = id_of(kind, of_document(collection, path))
         if self.db.execute("SELECT 1 FROM documents WHERE id = ? AND seq != ?", (id, row)).fetchone():
             return False
         self.db.execute("UPDATE documents SET path = ?, id = ? WHERE seq = ?", (path, id, row))
