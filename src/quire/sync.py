@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quire import memory, visitor
+from quire import memory
 from quire.address import of_document
 from quire.config import Config
 from quire.errors import NoResults, NotFound, SourceError, Unreadable
-from quire.ingest import apply, named
+from quire.ingest import apply, named, pages
 from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Item, Plan
 from quire.ingest.report import Report
 from quire.progress import Progress
@@ -105,7 +105,7 @@ def _web_source(wanted: Named) -> SourceRow:
     from quire.sources.web import target_of  # a search need not wait for it
 
     name = wanted.collection or named.collection_of(target_of(wanted.place).host)
-    return visitor.web_source(wanted.place, name, wanted.kind)
+    return pages.web_source(wanted.place, name, wanted.kind)
 
 
 def add(
@@ -114,7 +114,7 @@ def add(
     """Hold a source, and bring it up to date. Documents whose files are gone stay, unless pruning."""
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
-        report = visitor.index_web(store, source, config, progress=progress)
+        report = pages.add_pages(store, source, config, progress=progress)
         _note([_checked(source, report, "")], store)
         return report
     plan = _plan_added(store, source, config, prune)
@@ -135,7 +135,7 @@ def plan_added(
     """What adding a source would change, once the plans before it were applied."""
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
-        return visitor.plan_web(store, source, config)
+        return pages.plan_pages(store, source, config)
     return _plan_added(store, source, config, prune, thorough=True, before=before)
 
 
@@ -201,7 +201,7 @@ def _refresh_one(
     try:
         if source.type in ("page", "site"):
             keeps = gone == NEVER
-            return visitor.index_web(store, source, config, keeps=keeps, progress=progress), ""
+            return pages.add_pages(store, source, config, keeps=keeps, progress=progress), ""
         plan = apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone))
         report = apply.apply(store, plan, config, progress)
         if plan.problem and gone == AUTO and report.missing:
@@ -241,7 +241,7 @@ def plans(store: Store, config: Config, *, prune: bool = False, keep: bool = Fal
         gone = _gone(source, prune, keep)
         try:
             if source.type in ("page", "site"):
-                found.append(visitor.plan_web(store, source, config, keeps=gone == NEVER))
+                found.append(pages.plan_pages(store, source, config, keeps=gone == NEVER))
             else:
                 rules = {"gone": gone, "why_kept": _why_kept(gone)}
                 found.append(apply.plan(store, source, config, **rules, thorough=True, before=found))
@@ -313,7 +313,7 @@ def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
     """How pages differ; one that cannot be reached is neither changed nor gone."""
     rows = {row.url: row for row in named.members_of(store, source)}
     try:
-        looked = visitor.look_at_web(store, source, config)
+        looked = pages.look_at_pages(store, source, config)
     except NotFound:
         return Changes((), tuple(rows.values()))
     except SourceError as problem:
