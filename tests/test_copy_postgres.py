@@ -169,7 +169,7 @@ def test_a_copy_that_was_cut_off_goes_on(
 ) -> None:
     """Issue 5: resumable both ways; what arrived before is whole, and is not sent again."""
     source, target, store = ends
-    monkeypatch.setattr("quire.copying._BATCH_BYTES", 1)
+    monkeypatch.setattr("quire.copying.BATCH_BYTES", 1)
     with Library.open(source, create=True) as library:
         fill(library)
         with monkeypatch.context() as patch:
