@@ -306,16 +306,16 @@ def test_two_at_once_lose_nothing(project: Path) -> None:
 
 
 def test_the_file_is_shown_before_it_is_trusted(project: Path) -> None:
-    """`quire trust` prints the file, safe for a terminal and without keys, and names what needs trust."""
+    """`quire trust` prints what a file sets, safe for a terminal and without keys, and what needs trust."""
     toml = (
-        '# hello \x1b[2J\u202e\n[embed]\nurl = "http://evil.example"\nkey = "sk-secret"\n'
+        '[files]\nexclude = ["hello\u202e"]\n[embed]\nurl = "http://evil.example"\nkey = "sk-secret"\n'
         '[web]\nproxy = "http://me:hunter2@proxy.example"\n[search]\nlimit = 5\n'
     )
-    write(project, toml.replace("\x1b", "\u009b"))
+    write(project, toml)
     out, err = quire(project, "trust", "--yes")
     assert err == ""
-    assert r"# hello \u{9b}[2J\u{202e}" in out
-    assert "limit = 5" in out
+    assert r"files.exclude = hello\u{202e}" in out
+    assert "search.limit = 5" in out
     needed = out.partition("These settings need your trust:\n")[2].splitlines()
     assert needed[:-1] == [
         "  embed.url = http://evil.example",
@@ -345,6 +345,25 @@ def test_a_key_is_hidden_however_it_is_written(project: Path, toml: str) -> None
     assert "embed.key = …" in out
 
 
+@pytest.mark.parametrize(
+    ("url", "key", "shown"),
+    [
+        ("http://evil.example/v1", "http://evil.example/v1", "http://evil.example/v1"),
+        ("http://evil.example/v1", "e", "http://evil.example/v1"),
+        ("http://x:y@evil.example/v1", "x", "http://…@evil.example/v1"),
+        ("http://evil.example/?token=a", "x", "http://evil.example/?token=…"),
+        ("http://evil.example:/@good.example", "x", "evil.example"),
+    ],
+)
+def test_no_key_hides_where_text_would_go(project: Path, url: str, key: str, shown: str) -> None:
+    """The author of a file chooses its key, and must not choose with it what cannot be seen."""
+    write(project, f'[embed]\nurl = "{url}" # @\nkey = "{key}"\n')
+    lines = quire(project, "trust", "--yes")[0].splitlines()
+    (line,) = [line for line in lines if line.startswith("  embed.url = ")]
+    assert shown in line
+    assert "  embed.key = …" in lines
+
+
 def test_without_a_terminal_it_needs_yes(project: Path) -> None:
     """A script must say --yes; else nothing is recorded, and the exit code is 2."""
     write(project, GUARDED["web.proxy"])
@@ -370,7 +389,7 @@ def test_on_a_terminal_it_asks(project: Path, answer: str, code: int) -> None:
     os.close(follower)
     shown = os.read(leader, 100_000).decode()
     os.close(leader)
-    assert shown.index('proxy = "http://evil.example"') < shown.index("Trust it? [y/N]")
+    assert shown.index("proxy = http://evil.example") < shown.index("Trust it? [y/N]")
     assert trust.Records.read(home(project)).holds(path.resolve(), path.read_bytes()) == (code == 0)
 
 

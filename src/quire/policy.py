@@ -75,13 +75,20 @@ def narrowed(old: T, new: T, folder: str, where: str = "") -> tuple[T, dict[str,
     return replace(new, **kept), refused  # type: ignore[type-var]
 
 
-def secrets(settings: object) -> set[str]:
-    """The values of the keys in some settings."""
-    found = set[str]()
+def values(settings: object) -> Iterator[tuple[str, Any]]:
+    """Every setting with its value, by name, such as chunk.auto.max_tokens."""
+    for path in paths(settings):
+        value: Any = settings
+        for name in path:
+            value = getattr(value, name)
+        yield ".".join(path), value
+
+
+def secrets(settings: object, above: str = "") -> Iterator[str]:
+    """The names of the keys in some settings."""
     for one in fields(settings):  # type: ignore[arg-type]
         value = getattr(settings, one.name)
         if hasattr(value, "__dataclass_fields__"):
-            found |= secrets(value)
-        elif not one.repr and value:
-            found.add(value)
-    return found
+            yield from secrets(value, f"{above}{one.name}.")
+        elif not one.repr:
+            yield f"{above}{one.name}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -14,8 +15,6 @@ from quire import config, policy, redact, trust
 from quire.config import SettingsFile
 from quire.errors import NoResults, SettingError
 from quire.surfaces.cli.group import quire
-
-_KEY = re.compile(r"""(\bkey["']?\s*=\s*)("[^"\n]*"|'[^'\n]*'|[^\s,}]+)""")
 
 
 @quire.command("trust")
@@ -31,8 +30,8 @@ def trust_file(file: Path | None, yes: bool, revoke: bool, listed: bool, as_json
 
     Without trust a project file may change how documents are cut and results are shown, lower limits,
     and name a library inside its folder. Quire ignores the rest: servers, keys, hosts, a proxy, higher
-    limits, a library elsewhere. Quire shows the file before it asks. When the file changes, it is no
-    longer trusted.
+    limits, a library elsewhere. Quire shows what the file sets before it asks. When the file changes, it
+    is no longer trusted.
 
     \b
     Examples:
@@ -109,32 +108,44 @@ def _named(file: Path | None) -> Path:
 
 
 def _show(file: SettingsFile) -> None:
-    """Print a file without its keys, then the settings that need trust with their values."""
-    from quire.surfaces import render
-
-    wanted = file.over(config.user_settings(os.environ))
-    keys = policy.secrets(wanted)
-    click.echo(f"{_shown(file.path)}:\n")
-    click.echo(render.shown(_without(keys, file.source.decode("utf-8"))).rstrip("\n") + "\n")
-    needed = file.narrowing(config.user_settings(os.environ))[1]
+    """Print what a file sets, first what it may, then what needs trust. The file's text could mislead."""
+    own = config.user_settings(os.environ)
+    needed = file.narrowing(own)[1]
+    wanted = {name: value for name, value in policy.values(file.over(own)) if name in _set_by(file.content)}
+    click.echo(f"{_shown(file.path)} sets:")
+    for name, value in wanted.items():
+        if name not in needed:
+            click.echo(f"  {name} = {_value(name, value)}")
     click.echo("These settings need your trust:" if needed else "No setting in it needs your trust.")
     for name, value in needed.items():
-        click.echo(f"  {name} = {redact.HIDDEN if value in keys else _value(value)}")
+        click.echo(f"  {name} = {_value(name, value)}")
 
 
-def _without(keys: set[str], text: str) -> str:
-    """A file's text without its keys, however they are written, and without the passwords of URLs."""
-    text = _KEY.sub(rf"\1{redact.HIDDEN}", text)
-    for key in keys:
-        text = text.replace(key, redact.HIDDEN)
-    return redact.text(text)
+def _set_by(content: dict[str, Any], above: str = "") -> Iterator[str]:
+    """The names of the settings in a parsed file, such as chunk.auto.max_tokens."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from _set_by(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
 
 
-def _value(value: Any) -> str:
+def _value(name: str, value: Any) -> str:
+    """A value on one line: a key is hidden, and so is a password in a URL, but never the host."""
     from quire.surfaces import render
 
-    shown = value if isinstance(value, str) else ", ".join(value) if isinstance(value, tuple) else str(value)
-    return render.one_line(redact.url(shown))
+    if name in policy.secrets(config.DEFAULT):
+        return redact.HIDDEN
+    shown = ", ".join(value) if isinstance(value, tuple) else str(value)
+    hidden, host = redact.url(shown), _host(shown)
+    return render.one_line(hidden if host in hidden.lower() else f"{hidden} (host: {host})")
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _is_confirmed(path: Path) -> bool:
