@@ -158,7 +158,7 @@ def test_warnings_go_to_stderr(guide: Path) -> None:
     guide.write_bytes(b"---\na: [\n---\ncaf\xe9\n")
     out, err = run("chunk", guide, "--json")
     assert len(json.loads(out)["document"]["warnings"]) == 2
-    assert "1 bytes are not utf-8" in err
+    assert "1 byte is not utf-8" in err
     assert "front matter is kept as text: broken YAML" in err
 
 

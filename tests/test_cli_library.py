@@ -62,7 +62,7 @@ def test_json_of_each_command_has_the_fields_of_the_design(place: Path) -> None:
     assert read["text"] == "# FAQ\n\nPenguins swim.\n"
     assert json.loads(run(place, "list", "--json")[0].splitlines()[0])["address"] == "docs:faq.md"
     assert json.loads(run(place, "status", "--json")[0])["problems"] == []
-    nothing: dict[str, list[str]] = {"changed": [], "missing": [], "new": [], "remade": []}
+    nothing: dict[str, list[str]] = {key: [] for key in ("changed", "missing", "kept", "new", "remade")}
     assert json.loads(run(place, "refresh", "--check", "--json")[0]) == nothing
     removed = json.loads(run(place, "remove", "docs:faq.md", "--json")[0])
     assert removed == {"removed": ["docs:faq.md"], "dry_run": False}
@@ -100,12 +100,12 @@ def test_refresh_names_what_is_gone_and_prunes_when_asked(place: Path) -> None:
     (place / "docs" / "guide.md").write_text(GUIDE + "\nmore\n")
     assert run(place, "refresh", "--check", code=1)[0].splitlines() == [
         "changed  docs:guide.md",
-        "missing  docs:faq.md",
+        "kept     docs:faq.md",  # half of its source is gone at once
     ]
     out, err = run(place, "refresh")
     assert out.startswith("0 added, 1 updated")
-    assert "1 document stays though its file is gone" in err
-    assert "1 of its 2 documents are missing at once" in err
+    assert "1 document stays though its source no longer has it" in err
+    assert "1 of its 2 documents is missing at once" in err
     assert "1 removed" in run(place, "refresh", "--prune")[0]
 
 

@@ -90,7 +90,7 @@ def test_refresh_and_what_it_would_do(web: Site, place: Path) -> None:
     web.page("/a.md", b"# Page a, new\n")
     web.page("/alone.md", status=404)
     shown = {"changed  127.0.0.1:a.md", "changed  127.0.0.1:llms.txt"}
-    shown |= {"missing  127.0.0.1:alone.md", "missing  127.0.0.1:b.md"}
+    shown |= {"kept     127.0.0.1:alone.md", "missing  127.0.0.1:b.md"}
     assert set(run(place, "refresh", "--check", code=1)[0].splitlines()) == shown
     changes = json.loads(run(place, "refresh", "--check", "--json", code=1)[0])
     assert sorted(changes["changed"]) == ["127.0.0.1:a.md", "127.0.0.1:llms.txt"]

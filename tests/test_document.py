@@ -49,7 +49,7 @@ def test_utf16_with_half_a_character_at_its_end_is_read() -> None:
     document = read("\ufeff# A\n".encode("utf-16-le") + b"x")
     assert document.text == "\ufeff# A\n\ufffd"
     assert document.bytes_at([5, 6]) == [10, 11]
-    assert "1 bytes are not utf-16-le" in document.warnings[0]
+    assert "1 byte is not utf-16-le" in document.warnings[0]
 
 
 def test_invalid_utf8_is_replaced_byte_for_byte_and_said() -> None:
@@ -57,7 +57,7 @@ def test_invalid_utf8_is_replaced_byte_for_byte_and_said() -> None:
     source = b"# A\n\ncaf\xe9 \xff\xfe na\xc3\xafve \xef\xbf\xbd\n\n## B\n\nok\n"
     document = read(source)
     assert document.text == "# A\n\ncaf\ufffd \ufffd\ufffd naïve \ufffd\n\n## B\n\nok\n"
-    assert document.warnings == ("3 bytes are not utf-8; they are shown as \ufffd",)
+    assert document.warnings == ("3 bytes are not utf-8; shown as \ufffd",)
     last = quire.chunk(document, "nodes")[-1]
     assert source[last.byte_start : last.byte_end] == b"\nok\n"
 

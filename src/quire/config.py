@@ -377,7 +377,7 @@ def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -
 
 def project_file(folder: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
     """The nearest quire.toml upward from a folder; None if there is none, or if it is the user's own."""
-    place = (folder or Path.cwd()).absolute()
+    place = (folder or places.working_folder()).absolute()
     found = next((up / FILE for up in (place, *place.parents) if isfile(up / FILE)), None)  # noqa: PTH113
     return None if found is None or is_own(found, environ) else found
 

@@ -192,7 +192,8 @@ class Document:
         found = []
         if self._raw is not None:
             count = len(_SURROGATE.findall(self._raw))
-            found.append(f"{count:,} bytes are not {self.encoding}; they are shown as \ufffd")
+            are = "byte is" if count == 1 else "bytes are"
+            found.append(f"{count:,} {are} not {self.encoding}; shown as \ufffd")
         if problem := self._metadata[1]:
             found.append(f"front matter is kept as text: {problem}")
         return tuple(found)

@@ -43,9 +43,18 @@ def is_inside(library: str, folder: str) -> bool:
         return False
 
 
+def working_folder() -> Path:
+    """The folder that Quire was started in. Raises SettingError if it is gone."""
+    try:
+        return Path.cwd()
+    except OSError as problem:
+        why = (problem.strerror or str(problem)).lower()
+        raise SettingError("the working folder", f"cannot be used: {why}. Change to another") from None
+
+
 def default_url(*, create: bool = False) -> str:
     """The nearest .quire/library.db upward; else a new one here, or the user's own."""
-    here = Path.cwd()
+    here = working_folder()
     for folder in (here, *here.parents):
         found = folder / ".quire" / "library.db"
         if found.exists():

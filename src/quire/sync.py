@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,9 +38,11 @@ class Changes:
     missing: tuple[DocumentRow, ...]
     new: tuple[str, ...] = ()  # addresses that they would get
     remade: tuple[DocumentRow, ...] = ()  # unchanged, but to be cut anew
+    kept: frozenset[int] = frozenset()  # rows of those missing that a refresh would keep
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.missing or self.new or self.remade)
+        gone = any(row.seq not in self.kept for row in self.missing)
+        return bool(self.changed or gone or self.new or self.remade)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
     that is gone.
     """
     all_known = store.sources()
-    source = _web_source(wanted) if _is_web(wanted.place) else None
+    source = _web_source(wanted) if is_web(wanted.place) else None
     if source is None:
         named_so = (wanted.place, wanted.collection, wanted.kind)
         source = named.path_source(store, all_known, *named_so, config)
@@ -91,7 +93,8 @@ def _narrowed(source: SourceRow, config: Config) -> SourceRow:
     return replace(source, options=replace(options, project=narrowed[0], only=narrowed[1], never=narrowed[2]))
 
 
-def _is_web(place: str) -> bool:
+def is_web(place: str) -> bool:
+    """Whether a place is a page or a site: nothing of that name is here."""
     path = Path(place)
     try:
         # .md is also a domain.
@@ -118,10 +121,11 @@ def add(
         _note([_checked(source, report, "")], store)
         return report
     plan = _plan_added(store, source, config, prune)
+    twice = named.held_twice(store, source)
     ignored = named.ignored_collection(store, source.place, config) if wanted.collection is None else ""
     store.put_sources([source])
     report = apply.apply(store, plan, config, progress)
-    report.warnings += [ignored] if ignored else []
+    report.warnings += [told for told in (ignored, twice) if told]
     if report.failed and not store.members(source.collection, source.kind, source):
         store.drop_sources([source])  # it could not be taken in: there is nothing to follow
     else:
@@ -224,11 +228,11 @@ def _kept_line(plan: Plan) -> str:
     number = len(plan.of(KEEP))
     if number == 1:
         return (
-            f"1 document stays though its file is gone, because {plan.problem}."
+            f"1 document stays though its source no longer has it, because {plan.problem}."
             " To remove it: quire refresh --prune"
         )
     return (
-        f"{number:,} documents stay though their files are gone, because {plan.problem}."
+        f"{number:,} documents stay though their source no longer has them, because {plan.problem}."
         " To remove them: quire refresh --prune"
     )
 
@@ -281,20 +285,23 @@ def check(store: Store, config: Config, collection: str | None = None) -> Change
     """Files and pages that are new, have changed or are gone; nothing is written."""
     started = time.monotonic()
     changed, missing = list[DocumentRow](), list[DocumentRow]()
-    new, remade = list[str](), list[DocumentRow]()
+    new, remade, kept = list[str](), list[DocumentRow](), set[int]()
     for source in _followed(store):
         if collection not in (None, source.collection):
             continue
         if source.type in ("page", "site"):
             more = _check_web(store, source, config)
         else:
-            more = _check_files(apply.plan(store, source, config, thorough=True))
+            gone = _gone(source, prune=False, keep=False)
+            more = _check_files(apply.plan(store, source, config, gone=gone, thorough=True))
         changed += more.changed
         missing += more.missing
         new += more.new
         remade += more.remade
+        kept |= more.kept
     log.info("checked for updates in %.0f ms", (time.monotonic() - started) * 1000)
-    return Changes(_unique(changed), _unique(missing), tuple(sorted(set(new))), _unique(remade))
+    found = _unique(changed), _unique(missing), tuple(sorted(set(new))), _unique(remade)
+    return Changes(*found, frozenset(kept))
 
 
 def _unique(rows: Iterable[DocumentRow]) -> tuple[DocumentRow, ...]:
@@ -306,7 +313,8 @@ def _check_files(plan: Plan) -> Changes:
     rows = {action: tuple(i.row for i in plan.of(action) if i.row) for action in (UPDATE, REMAKE)}
     gone = tuple(item.row for item in plan.of(REMOVE, KEEP, MOVE) if item.row)
     new = tuple(of_document(plan.source.collection, item.path) for item in plan.of(ADD, MOVE))
-    return Changes(rows[UPDATE], gone, new, rows[REMAKE])
+    kept = frozenset(item.row.seq for item in plan.of(KEEP) if item.row and not item.leaves)
+    return Changes(rows[UPDATE], gone, new, rows[REMAKE], kept)
 
 
 def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
@@ -315,15 +323,18 @@ def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
     try:
         looked = pages.look_at_pages(store, source, config)
     except NotFound:
-        return Changes((), tuple(rows.values()))
+        return Changes((), tuple(rows.values()), kept=frozenset(row.seq for row in rows.values()))
     except SourceError as problem:
         log.warning("%s: %s", problem.source, problem.reason)
         return Changes((), ())
     read = {page.url: page.checksum for page in looked.new}
     changed = [row for url, row in rows.items() if read.get(url, row.checksum) != row.checksum]
-    gone = {row.seq for row in looked.gone} | {rows[url].seq for url in looked.missing & rows.keys()}
+    unlinked = frozenset(row.seq for row in looked.gone)
+    gone = unlinked | {rows[url].seq for url in looked.missing & rows.keys()}
+    kept = gone if source.options.keep else gone - unlinked
     new = (of_document(source.collection, page.path) for page in looked.new if page.url not in rows)
-    return Changes(tuple(changed), tuple(row for row in rows.values() if row.seq in gone), tuple(new))
+    missing = tuple(row for row in rows.values() if row.seq in gone)
+    return Changes(tuple(changed), missing, tuple(new), kept=kept)
 
 
 # -------------------------------------------------------------------------------------- removing
@@ -376,12 +387,18 @@ def goes_with(store: Store, source: SourceRow) -> list[DocumentRow]:
         return [row for row in named.members_of(store, source) if row.seq not in shared]
 
 
-def follow(store: Store, before: SourceRow, after: SourceRow) -> None:
-    """Put a source where it is now. What lay in a larger source goes with it: its files are gone there."""
+def follow(store: Store, moved: Sequence[tuple[SourceRow, SourceRow]]) -> None:
+    """Put sources where they are now. What lay in a larger one that stays goes with its own."""
+    moving = {before.seq for before, _ in moved}
+    for before, after in moved:
+        _follow(store, before, after, moving)
+
+
+def _follow(store: Store, before: SourceRow, after: SourceRow, moving: set[int]) -> None:
     if before.root != before.place and after.root in (after.place, after.place.rpartition("/")[0]):
         members = store.members(before.collection, before.kind, before)
-        number, known = before.seq, {source.seq: source for source in store.sources()}
-        for other in {member.source for member in members} - {number}:
+        known = {source.seq: source for source in store.sources()}
+        for other in {member.source for member in members} - moving:
             if other in known and known[other].root == before.root:
                 held = [member.document for member in members if member.source == other]
                 store.leave(known[other], held)

@@ -91,7 +91,7 @@ def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
         if _is_gone(place):
             return [], f"{source.place}: {error.reason}"
         within = files.printable(os.path.relpath(place, root))
-        return [Skipped(within, error.reason)], f"{source.place}: {error.reason}"
+        return [Skipped(within, error.reason, fails=True)], f"{source.place}: {error.reason}"
     return listing, "" if listing else f"{source.place} is empty"
 
 
@@ -171,9 +171,9 @@ class _Run:
         """Report what is left as it is."""
         skipped = self.plan.of(SKIP)
         self.report.kinds = dict(Counter(item.kind for item in skipped if item.kind))
-        plain = [item for item in skipped if not item.kind]
-        failed = [item for item in plain if item.fails and files.SECRETS not in item.reason]
-        self.report.skipped = [Skipped(item.path, item.reason) for item in plain if item not in failed]
+        plain = [item for item in skipped if item.is_named]
+        failed = [item for item in plain if item.fails]
+        self.report.skipped = [Skipped(item.path, item.reason) for item in plain if not item.fails]
         self.report.failed = [Skipped(item.path, item.reason) for item in (*failed, *self.plan.of(REFUSE))]
         self.report.missing = [_row(item).address for item in self.plan.of(KEEP) if not item.leaves]
 
@@ -234,10 +234,11 @@ class _Run:
             self.seen.append(
                 Sighting(row.seq, found.size, found.mtime_ns, outcome.seen, checksum=row.checksum)
             )
-        elif files.SECRETS in outcome.reason:
-            self.report.skipped.append(outcome)
-        else:
+        elif outcome.fails:
             self.report.failed.append(outcome)
+        else:
+            self.report.skipped.append(outcome)
+            self.report.kinds[outcome.kind] = self.report.kinds.get(outcome.kind, 0) + 1
         return None
 
     def _write(self, batch: Sequence[Prepared]) -> None:

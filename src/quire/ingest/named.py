@@ -7,6 +7,7 @@ the library holds belongs to that folder's collection, under the path it has the
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -64,10 +65,11 @@ def _place(path: str | Path) -> tuple[str, str]:
     try:
         if not os.path.lexists(path):
             raise Unreadable(files.printable(path), "no such file or folder")
-        if os.path.isdir(path):  # noqa: PTH112
-            return files.printable(Path(path).resolve()), "folder"
         found = Path(path).absolute()
-        return files.printable(found.parent.resolve() / found.name), "file"
+        is_folder = found.is_dir()
+        if is_folder and not found.is_symlink():  # what is named by a link is followed by that link
+            return files.printable(found.resolve()), "folder"
+        return files.printable(found.parent.resolve() / found.name), "folder" if is_folder else "file"
     except OSError as problem:
         raise Unreadable(files.printable(path), (problem.strerror or str(problem)).lower()) from None
     except ValueError:  # a NUL in the name
@@ -109,6 +111,21 @@ def ignored_collection(store: Store, place: str, config: Config) -> str:
     return (
         f"The quire.toml in {folder} names the collection {name!r}, which holds other documents, so that is"
         " ignored. Accept it with: quire trust"
+    )
+
+
+def held_twice(store: Store, source: SourceRow) -> str:
+    """What to say of a new folder with sources inside whose documents have other addresses."""
+    if source.type != "folder" or store.source_now(source):
+        return ""
+    inside = [s for s in store.sources() if s.type in _ON_DISK and _is_inside(s.place, source.place)]
+    apart = [s.place for s in inside if (s.collection, s.root) != (source.collection, source.root)]
+    if not apart:
+        return ""
+    more = f" and {len(apart) - 1:,} more" if len(apart) > 1 else ""
+    return (
+        f"{apart[0]}{more} inside {source.place} is a source of its own: its documents are in the library"
+        f" twice now. To let go of the smaller one: quire sources remove {shlex.quote(apart[0])}"
     )
 
 

@@ -22,6 +22,7 @@ from quire.stores.rows import DocumentRow, SourceRow
 ADD, UPDATE, REMAKE, MOVE, TOUCH = "add", "update", "remake", "move", "touch"
 REMOVE, KEEP, SKIP, REFUSE, IGNORE = "remove", "keep", "skip", "refuse", "ignore"
 WRITES = (ADD, UPDATE, REMAKE)  # what is read, cut and written
+_TAKES = (*WRITES, MOVE, TOUCH)
 
 AUTO, PRUNE, NEVER = "auto", "prune", "never"  # what becomes of documents whose files are gone
 
@@ -38,6 +39,7 @@ class Item:
     found: Found | None = None
     row: DocumentRow | None = None
     fails: bool = False  # doing it would be reported as a failure
+    is_named: bool = False  # it is reported by name, even where it is counted as well
     leaves: bool = False  # its source lets go of it, and another holds it
 
     def to_json(self) -> dict[str, Any]:
@@ -63,6 +65,16 @@ class Plan:
     def counts(self) -> dict[str, int]:
         """How many items there are of each action, and how many documents are as they were."""
         return {**Counter(item.action for item in self.items), "unchanged": self.unchanged}
+
+    @property
+    def fails(self) -> bool:
+        """Whether carrying it out would report a failure."""
+        return any(item.fails for item in self.items)
+
+    @property
+    def takes_in(self) -> bool:
+        """Whether documents would be there afterwards."""
+        return self.unchanged > 0 or any(item.action in _TAKES for item in self.items)
 
     def of(self, *actions: str) -> list[Item]:
         """The items with one of some actions."""
@@ -147,7 +159,7 @@ class _Draft:
                 self._compare(seen)
             elif isinstance(seen, Skipped):
                 self.passed[seen.source] = seen
-                self.items.append(Item(SKIP, seen.source, seen.reason))
+                self.items.append(_skipped(seen))
             else:
                 self.passed[seen.path] = seen
                 self.items.append(Item(SKIP if seen.kind else IGNORE, seen.path, seen.reason, kind=seen.kind))
@@ -165,7 +177,7 @@ class _Draft:
         elif is_unchanged(held, found):
             self._same(held.row, found, is_read=False)
         elif found.problem:
-            self.items.append(Item(SKIP, found.path, found.problem, fails=True))
+            self.items.append(_skipped(found.problem))
         elif found.checksum == held.row.checksum:
             self._same(held.row, found, is_read=True)
         else:
@@ -205,7 +217,7 @@ class _Draft:
                     Item(MOVE, path, f"renamed from {old.path}", old.path, found=found, row=old)
                 )
             elif found.problem:
-                self.items.append(Item(SKIP, path, found.problem, fails=True))
+                self.items.append(_skipped(found.problem))
             else:
                 self.items.append(Item(ADD, path, "new", found=found))
 
@@ -240,9 +252,14 @@ class _Draft:
             return self.rules.problem or "nothing is removed here"
         held = sum(1 for _ in self._members())
         if 2 * gone >= held:
-            are = "document is" if held == 1 else "documents are"
-            return f"{gone:,} of its {held:,} {are} missing at once"
+            are = "is" if gone == 1 else "are"
+            how = "ignored or missing" if any(map(self._passed, self.gone)) else "missing"
+            return f"{gone:,} of its {held:,} document{'s'[: held > 1]} {are} {how} at once"
         return ""
+
+
+def _skipped(seen: Skipped) -> Item:
+    return Item(SKIP, seen.source, seen.reason, kind=seen.kind, fails=seen.fails, is_named=True)
 
 
 def _refused(source: SourceRow, row: DocumentRow, found: Found) -> Item:

@@ -116,7 +116,7 @@ def prepared(jobs: Sequence[Job], config: Config) -> Iterator[tuple[Job, Outcome
 
 
 def _lost(work: tuple[Job, Config], error: QuireError) -> Outcome:
-    return Skipped(work[0].found.path, str(error))
+    return Skipped(work[0].found.path, str(error), fails=True)
 
 
 def _prepare_file(work: tuple[Job, Config]) -> Outcome:
@@ -124,14 +124,14 @@ def _prepare_file(work: tuple[Job, Config]) -> Outcome:
     try:
         return _prepare_one(job, config)
     except Exception as error:  # whatever a parser throws, it is this file's
-        return Skipped(job.found.path, reason_of(error))
+        return Skipped(job.found.path, reason_of(error), fails=True)
 
 
 def _prepare_one(job: Job, config: Config) -> Outcome:
     found, seen = job.found, seen_of(job.found)
     source = files.load(found.absolute, settings=config.document)
     if not job.named and is_private_key(source):
-        return Skipped(found.path, f"{files.SECRETS}: it is a private key")
+        return _private_key(found)
     document = Document.from_bytes(source, found.path, collection=job.collection, settings=config.document)
     if job.known == (document.checksum, made_by(config)):
         return Same(seen)
@@ -155,6 +155,10 @@ def is_private_key(source: bytes) -> bool:
     return start.startswith(_KEY_START) and b"PRIVATE KEY-----" in start[:100]
 
 
+def _private_key(found: Found) -> Skipped:
+    return Skipped(found.path, f"{files.SECRETS}: it is a private key", kind=files.SECRETS)
+
+
 def seen_of(found: Found) -> int:
     """When a file that is about to be read was last touched; below 0 if it may change without a trace."""
     late = abs(time.time_ns() - found.ctime_ns) < _RACY_NS
@@ -167,9 +171,9 @@ def examined(found: Found, config: Config, *, named: bool) -> Found:
     try:
         source = files.load(found.absolute, settings=config.document)
         if not named and is_private_key(source):
-            return replace(found, problem=f"{files.SECRETS}: it is a private key")
+            return replace(found, problem=_private_key(found))
         return replace(
             found, checksum=Document.from_bytes(source, found.path, settings=config.document).checksum
         )
     except Exception as error:  # as preparing it would say
-        return replace(found, problem=reason_of(error))
+        return replace(found, problem=Skipped(found.path, reason_of(error), fails=True))

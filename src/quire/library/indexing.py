@@ -169,8 +169,8 @@ class Indexing(Embeddings):
         """
         self._adopt()
         moved = named.moves(self.store, old, new)
-        for before, after in () if dry_run else moved:
-            sync.follow(self.store, before, after)
+        if not dry_run:
+            sync.follow(self.store, moved)
         return moved
 
     @writes

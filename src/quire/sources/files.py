@@ -105,6 +105,16 @@ def _why(problem: OSError) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or folder that was left out though its name is wanted."""
+
+    source: str  # its path from the root, printable
+    reason: str
+    fails: bool = False  # it could not be looked at
+    kind: str = ""  # what it is counted as: SECRETS, or nothing
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A file worth reading, as it was when the walk came by."""
 
@@ -114,16 +124,8 @@ class Found:
     mtime_ns: int
     ctime_ns: int = field(default=0, compare=False)  # moves when a file is renamed, too
     checksum: str | None = None  # of its document; None where it was not read
-    problem: str = ""  # why it cannot be taken in, where it was read
+    problem: Skipped | None = None  # why it cannot be taken in, where it was read
     seen: int = 0  # its ctime when it was read, below 0 if it may have changed since; 0 where it was not read
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file or folder that was left out though its name is wanted."""
-
-    source: str  # its path from the root, printable
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +274,7 @@ class _Walk:
         except FileNotFoundError:  # it vanished since its folder was listed
             return
         except OSError as problem:
-            yield Skipped(place.path, _why(problem))
+            yield Skipped(place.path, _why(problem), fails=True)
 
     def _enter(self, place: _Place) -> Iterator[Seen]:
         """Put what a folder holds on the stack, unless it was there before."""
@@ -286,7 +288,7 @@ class _Walk:
         except FileNotFoundError:
             return
         except OSError as problem:
-            yield Skipped(place.path, _why(problem))
+            yield Skipped(place.path, _why(problem), fails=True)
             return
         here = {entry.name: entry.path for entry in entries if entry.name in IGNORE_FILES}
         rules = yield from _rules(here, place)
@@ -348,7 +350,11 @@ class _Walk:
         if place.names[-1].lower().endswith(ENDINGS):
             return None
         kind = os.path.splitext(place.names[-1])[1].lower() or NO_ENDING  # noqa: PTH122  five times as fast
-        return PassedOver(place.path, f"{kind} files are not read", kind)
+        return PassedOver(place.path, _not_read(kind), kind)
+
+
+def _not_read(kind: str) -> str:
+    return f"files {kind} are not read" if kind == NO_ENDING else f"{kind} files are not read"
 
 
 def _base(place: Path, root: Path, project: Path) -> Path:
@@ -375,7 +381,8 @@ def _rules(files: Mapping[str, str], place: _Place) -> Generator[Seen, None, lis
     for name in IGNORE_FILES:
         if name not in files:
             continue
-        origin = printable("/".join((*place.names[place.depth :], name)))
+        above = (os.pardir,) * (place.depth - len(place.names))
+        origin = printable("/".join((*above, *place.names[place.depth :], name)))
         try:
             rules += ignore.read(files[name], len(place.names), origin)
         except FileNotFoundError:

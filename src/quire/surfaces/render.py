@@ -333,6 +333,13 @@ def report_code(report: Report) -> int:
     return PARTLY if report.added or report.updated or report.unchanged else FAILED
 
 
+def plans_code(plans: Sequence[Plan]) -> int:
+    """The code that carrying out plans would have."""
+    if not any(plan.fails for plan in plans):
+        return DONE
+    return PARTLY if any(plan.takes_in for plan in plans) else FAILED
+
+
 def copied_line(done: Copied) -> str:
     """What a copy did, in a sentence."""
     parts = [f"{counted(done.documents, 'document')} copied"]
@@ -367,6 +374,7 @@ def changes_json(changes: Changes) -> dict[str, Any]:
     return {
         "changed": [row.address for row in changes.changed],
         "missing": [row.address for row in changes.missing],
+        "kept": [row.address for row in changes.missing if row.seq in changes.kept],
         "new": list(changes.new),
         "remade": [row.address for row in changes.remade],
     }
@@ -375,7 +383,8 @@ def changes_json(changes: Changes) -> dict[str, Any]:
 def changes_lines(changes: Changes) -> Iterable[str]:
     """What `quire refresh --check` prints."""
     yield from (f"changed  {line(row.address)}" for row in changes.changed)
-    yield from (f"missing  {line(row.address)}" for row in changes.missing)
+    for row in changes.missing:
+        yield f"{'kept   ' if row.seq in changes.kept else 'missing'}  {line(row.address)}"
     yield from (f"new      {line(address)}" for address in changes.new)
     yield from (f"remade   {line(row.address)}" for row in changes.remade)
 

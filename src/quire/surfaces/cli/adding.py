@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -70,10 +71,15 @@ def add(
 
     if prune and keep:
         raise click.UsageError("--prune removes what --keep keeps. Give one of them.")
+    if name is not None and "-" not in sources:
+        raise click.UsageError("--as names text from standard input, which is the source -. Leave it out.")
     given: dict[str, Any] = {"collection": collection, "external": external, "keep": keep, "prune": prune}
     given |= {"include": _patterns(include), "exclude": _patterns(exclude)}
     if dry_run:
         sys.exit(_plan_each(library, sources, given, as_json))
+    if missing := _all_missing(sources):  # no library is made for nothing
+        output.show_report(missing, as_json)
+        sys.exit(render.FAILED)
 
     with opening.library(library, create=True) as opened, output.progress_bar() as bar:
         report = Report()
@@ -168,6 +174,17 @@ def remove(
     output.show_gone("remove", rows, dry_run, as_json)
 
 
+def _all_missing(sources: tuple[str, ...]) -> Report | None:
+    """What to report where no source is there, nor could be anywhere else."""
+    from quire.ingest.report import Report
+    from quire.sources.files import Skipped, printable
+    from quire.sync import is_web
+
+    if any(source == "-" or is_web(source) or os.path.lexists(source) for source in sources):
+        return None
+    return Report(failed=[Skipped(printable(source), "no such file or folder") for source in sources])
+
+
 def _add_one(opened: Library, source: str, given: dict[str, Any], bar: Progress) -> Report:
     """Add one source; one that cannot be read is reported, and the rest goes on."""
     from quire.errors import SourceMoved
@@ -216,7 +233,8 @@ def _plan_each(library: str | None, sources: tuple[str, ...], given: dict[str, A
                 failed = True
     if failed and not plans:
         return render.FAILED
-    return render.PARTLY if failed + _show_plans(plans, as_json) else render.DONE
+    code = _show_plans(plans, as_json)
+    return render.PARTLY if failed and code == render.DONE else code
 
 
 def _opened_or_empty(library: str | None) -> Library:
@@ -241,4 +259,4 @@ def _show_plans(plans: list[Plan], as_json: bool) -> int:
             click.echo("\n".join(render.plan_lines(plan)))
     if not plans:
         output.note_no_sources()
-    return render.PARTLY if any(item.fails for plan in plans for item in plan.items) else render.DONE
+    return render.plans_code(plans)
