@@ -8,8 +8,7 @@ import pytest
 
 from quire.errors import LibraryError
 from quire.library import Library
-from quire.stores.base import Store
-from quire.stores.rows import Prepared
+from quire.stores import Prepared, Store
 from tests.words import WORDS
 
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n"
@@ -51,7 +50,7 @@ def test_only_what_changed_is_copied_again(fresh_url: Callable[[], str]) -> None
 
 def test_an_interrupted_copy_goes_on(fresh_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue: resumable; what arrived before the interruption is whole."""
-    monkeypatch.setattr("quire.copying._BATCH_BYTES", 1)
+    monkeypatch.setattr("quire.copying.BATCH_BYTES", 1)
     target = fresh_url()
     with Library.open(fresh_url(), create=True, config=WORDS) as library:
         for number in range(5):

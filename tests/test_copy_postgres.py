@@ -15,9 +15,8 @@ from quire.errors import LibraryError
 from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.result import Result
-from quire.stores.base import Filters, Store
+from quire.stores import MAX_CHUNKS, Filters, Prepared, Store
 from quire.stores.postgres import PostgresStore
-from quire.stores.rows import MAX_CHUNKS, Prepared
 from quire.stores.sqlite import SqliteStore
 from tests import postgres
 from tests.words import WORDS
@@ -169,7 +168,7 @@ def test_a_copy_that_was_cut_off_goes_on(
 ) -> None:
     """Issue 5: resumable both ways; what arrived before is whole, and is not sent again."""
     source, target, store = ends
-    monkeypatch.setattr("quire.copying._BATCH_BYTES", 1)
+    monkeypatch.setattr("quire.copying.BATCH_BYTES", 1)
     with Library.open(source, create=True) as library:
         fill(library)
         with monkeypatch.context() as patch:

@@ -21,7 +21,7 @@ from quire.config import DEFAULT, override
 from quire.errors import NoResults, NotText, SettingError, Unreadable
 from quire.library import Library
 from quire.sources import entries
-from quire.stores.rows import DocumentRow, row_id
+from quire.stores import DocumentRow, row_id
 from quire.tree import has_text
 from tests.words import WORDS
 

@@ -46,9 +46,7 @@ from quire.searcher import Found, Meaning
 from quire.sources import entries
 from quire.sources.entries import Entry
 from quire.sources.files import Skipped
-from quire.stores import open_store
-from quire.stores.base import Counts, Filters, Store
-from quire.stores.rows import DocumentRow, Model, SourceRow, storable
+from quire.stores import Counts, DocumentRow, Filters, Model, SourceRow, Store, open_store, storable
 from quire.sync import Changes, Named
 from quire.tokens import counter
 from quire.tree import Tree

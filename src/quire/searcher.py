@@ -15,8 +15,7 @@ from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest
 from quire.query import Query
 from quire.result import Hit, Merged, Node, Result
-from quire.stores.base import Filters, Store
-from quire.stores.rows import ChunkRow, DocumentRow, Model, SectionRow, row_id
+from quire.stores import ChunkRow, DocumentRow, Filters, Model, SectionRow, Store, row_id
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors

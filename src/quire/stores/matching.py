@@ -1,6 +1,6 @@
 """A query as a keyword index is asked it, the same for every database.
 
-In goes a Query and the terms that are common, out comes a Match: what must be there, what only ranks,
+In goes a Query and the terms that are common, out comes a WordQuery: what must be there, what only ranks,
 what must not be there. A store turns it into its database's own language.
 """
 
@@ -39,7 +39,7 @@ class Phrase:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class WordQuery:
     """What is looked for: one of each group that is needed; where none is, one of the rare."""
 
     needed: tuple[tuple[Phrase, ...], ...]
@@ -66,14 +66,14 @@ def common_share(chunks: int) -> float:
     return next((share for size, share in COMMON_SHARES if chunks >= size), 1.0)
 
 
-def match(query: Query, common: frozenset[str]) -> Match:
+def word_query(query: Query, common: frozenset[str]) -> WordQuery:
     """What a query asks: rare words match and all words rank; phrases and fields must be there."""
     needed = tuple(group for terms in query.demanded if (group := whole(terms)))
     found = (word for terms in query.groups if terms not in query.demanded for word in _words(terms))
     words = tuple(dict.fromkeys(found))
     rare = () if needed else tuple(w for w in words if not (w.is_word and w.terms[0] in common)) or words
     others = tuple(word for word in words if word not in rare)
-    return Match(needed, rare, others, whole(query.left_out))
+    return WordQuery(needed, rare, others, whole(query.left_out))
 
 
 def whole(terms: tuple[Term, ...]) -> tuple[Phrase, ...]:

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import uuid5
 
-from quire import analyze
 from quire.chunkers.base import NAMESPACE, Chunk
+from quire.stores import texts
 from quire.tree import Tree
 
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
-MAX_CHUNKS = 1 << 20  # of one document: a chunk's row is the document's row times this, plus its index
+CHUNK_BITS = 20  # the row of a chunk is its document's row, shifted by these, plus its index
+MAX_CHUNKS = 1 << CHUNK_BITS  # of one document
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def source_values(row: SourceRow) -> tuple[int | str | None, ...]:
     return (*about, row.options.to_json(), row.added_at, row.checked_at, storable(row.problem))
 
 
-def source_of(values: Sequence[Any]) -> SourceRow:
+def source_row(values: Sequence[Any]) -> SourceRow:
     """The source in a row of its table."""
     _, type, place, root, collection, kind, options, *rest = values
     return SourceRow(type, place, root, collection, kind, SourceOptions.from_json(options), *rest)
@@ -171,7 +172,7 @@ class SectionRow:
     @property
     def titles(self) -> tuple[str, ...]:
         """The titles from the document's to its own."""
-        return tuple(json.loads(self.trail))
+        return texts.titles_of(self.trail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class Unembedded:
     @property
     def digest(self) -> bytes:
         """What a vector is remembered by."""
-        return digest_of(self.text)
+        return texts.digest_of(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,23 +317,3 @@ def chunk_rows(chunks: list[Chunk]) -> tuple[tuple[int | str, ...], ...]:
         )
         for chunk in chunks
     )
-
-
-def words_of(trail: tuple[str, ...], text: str) -> tuple[str, str, str]:
-    """The terms of a chunk: of its heading, of the headings above it, of its text."""
-    *above, own = trail
-    return (
-        " ".join(analyze.terms(own)),
-        " ".join(analyze.terms(" ".join(above))),
-        " ".join(analyze.terms(analyze.readable(text))),
-    )
-
-
-def embedded(trail: tuple[str, ...], context: str, text: str) -> str:
-    """What a model is given of a chunk: where it stands, what it needs to be read, and its text."""
-    return "\n".join(filter(None, (" > ".join(trail), context, text)))
-
-
-def digest_of(text: str) -> bytes:
-    """Sixteen bytes that tell texts apart."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -14,8 +14,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from importlib.resources import files
+from dataclasses import fields
 from typing import Any, TypeVar, cast
 
 import psycopg
@@ -26,15 +25,14 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from quire import redact
 from quire.errors import LibraryError, NoResults, SettingError, Unstorable
-from quire.stores.base import Filters
-from quire.stores.rows import MAX_CHUNKS, storable
+from quire.stores.postgres.schema import ABOUT, Schema, one_line, version_of
+from quire.stores.postgres.schema import Connection as Connection
+from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow
+from quire.stores.texts import ChunkTexts
 
 log = logging.getLogger("quire")
-Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
 
-MIN_SERVER = 150_000
-MIN_VECTOR = (0, 7)
 ITERATIVE = (0, 8)  # pgvector goes on looking where filters leave too few
 USUAL = 100  # chunks that a search looks for
 PATIENCE_SECONDS = 30.0  # to try a transaction again
@@ -46,23 +44,22 @@ _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _IDENTITY = "(SELECT value FROM quire.facts WHERE name = 'id'), 'quire.facts'::regclass::oid"
 _GENERATION = f"SELECT (SELECT sum(generation) FROM quire.writes), {_IDENTITY}"
 _REPLACED = "was replaced by another library during this work. Do it again, so that it goes into that one."
-_SHIFT = MAX_CHUNKS.bit_length() - 1
-CHUNK_ID = f"c.document << {_SHIFT} | c.index"  # the id of a chunk `c`
+CHUNK_ID = f"c.document << {CHUNK_BITS} | c.index"  # the id of a chunk `c`
+CHUNK_COLUMNS = ", ".join([CHUNK_ID, *(f'c."{field.name}"' for field in fields(ChunkRow)[1:])])
 # Chunks by their ids, given as documents and indexes: policies let no operator at the ids near an index.
 CHUNKS_BY_ID = (
     "unnest(%s::bigint[], %s::integer[]) AS k (document, index)"
     " JOIN quire.chunks AS c USING (document, index)"
 )
-_LOCK = 0x51756972  # "Quir": whoever holds it may change the schema
 _OF_DATA = ("22", "23", "54")  # what was to be written is at fault, not the database
 # What another try may mend: a conflict with another writer, or the server going away.
 _TRANSIENT = ("40001", "40P01", "08", "57P0", "23505")
 
 
-def split(ids: Iterable[int]) -> tuple[list[int], list[int]]:
+def split_ids(ids: Iterable[int]) -> tuple[list[int], list[int]]:
     """The documents and indexes of chunks."""
     wanted = list(ids)
-    return [chunk >> _SHIFT for chunk in wanted], [chunk % MAX_CHUNKS for chunk in wanted]
+    return [chunk >> CHUNK_BITS for chunk in wanted], [chunk % MAX_CHUNKS for chunk in wanted]
 
 
 class TermVector(bytes):
@@ -82,14 +79,14 @@ class _AsItIs(Dumper):
         return bytes(obj)
 
 
-class Database:
+class PostgresDatabase:
     """One open database, used by one thread at a time."""
 
     def __init__(self, url: str, scope: Sequence[str] | None = None, *, create: bool = False) -> None:
         self.conninfo, self.name, named = _parts(url)
         self.scope = tuple(named if scope is None else scope) or None
         self._reader: Connection | None = None
-        self.moment: dict[str, Any] = {}  # what was read of the moment that is being read
+        self.snapshot: dict[str, Any] = {}  # what was read of the moment that is being read
         self._kept: tuple[str, dict[Hashable, Any]] = ("", {})  # a version, and what was found of it
         self._bound, self._is_begun = 0, False  # to one library: how often, and whether it was used since
         self.renewed: Callable[[], None] = lambda: None  # called when another library has been opened
@@ -100,14 +97,14 @@ class Database:
         try:
             # The pool would try again and again, and say nothing of why it cannot.
             with psycopg.connect(self.conninfo, autocommit=True) as db:
-                _Schema(db, self.name).bring_up(create)
-                facts = db.execute(_ABOUT).fetchone() or ()
+                Schema(db, self.name).bring_up(create)
+                facts = db.execute(ABOUT).fetchone() or ()
                 identity = db.execute(f"SELECT {_IDENTITY}").fetchone() or ()
         except psycopg.Error as problem:
-            raise self.error(f"cannot be opened: {_told(problem)}") from problem
+            raise self.error(f"cannot be opened: {one_line(problem)}") from problem
         self._identity: tuple[Any, ...] = identity
         self.is_owner, self._path, self.halfvec, version = facts
-        self.vector_version = _version(version)
+        self.vector_version = version_of(version)
         self._begin = self._settings()
         self._looks = looking_around(USUAL, self.vector_version)
         self._pool = ConnectionPool(
@@ -235,12 +232,12 @@ class Database:
         try:
             with self._transaction(begin, "ROLLBACK") as (db, (generation, *_)):
                 self._reader = db
-                self.moment = {"generation": int(generation), "looks": self._looks}
+                self.snapshot = {"generation": int(generation), "looks": self._looks}
                 yield db
         except psycopg.Error as problem:
-            raise self.error(f"cannot be read: {_told(problem)}") from problem
+            raise self.error(f"cannot be read: {one_line(problem)}") from problem
         finally:
-            self._reader, self.moment = None, {}
+            self._reader, self.snapshot = None, {}
 
     @property
     def is_reading(self) -> bool:
@@ -260,7 +257,7 @@ class Database:
     def generation(self) -> int:
         """A number that moves whenever anything is written."""
         with self.reading():
-            return int(self.moment["generation"])
+            return int(self.snapshot["generation"])
 
     def library_id(self) -> str:
         """The random id of the library, which its backups share."""
@@ -286,9 +283,9 @@ class Database:
     def look_around(self, limit: int) -> None:
         """How far the index of vectors looks for so many, until the transaction ends."""
         looks = looking_around(limit, self.vector_version)
-        if self.moment["looks"] != looks:
+        if self.snapshot["looks"] != looks:
             self.rows(f"SELECT {', '.join(map(_setting, looks.items()))}")
-            self.moment["looks"] = looks
+            self.snapshot["looks"] = looks
 
     # ---------------------------------------------------------------------------------- writing
 
@@ -302,16 +299,38 @@ class Database:
             except psycopg.Error as problem:
                 if not is_transient(problem):
                     kind = Unstorable if (problem.sqlstate or "").startswith(_OF_DATA) else LibraryError
-                    raise kind(self.name, f"nothing was written: {_told(problem)}") from problem
+                    raise kind(self.name, f"nothing was written: {one_line(problem)}") from problem
                 if time.monotonic() + wait > until:
                     tried = f"tried again for {PATIENCE_SECONDS:.0f} s"
-                    raise self.error(f"nothing was written, {tried}: {_told(problem)}") from problem
-                log.info("writing again in %.2f s: %s", wait, _told(problem))
+                    raise self.error(f"nothing was written, {tried}: {one_line(problem)}") from problem
+                log.info("writing again in %.2f s: %s", wait, one_line(problem))
             time.sleep(wait)
             wait = min(2 * wait, 2.0)
 
 
-def copy(
+class PostgresPart:
+    """A part of a store, on the database that all parts share."""
+
+    def __init__(self, db: PostgresDatabase) -> None:
+        self.db = db
+
+    def _texts(self, document: int) -> ChunkTexts:
+        """The texts of a document's chunks."""
+        source = self.db.value("SELECT source FROM quire.documents WHERE seq = %s", document)
+        trails = self.db.rows("SELECT position, trail FROM quire.sections WHERE document = %s", (document,))
+        return ChunkTexts(bytes(source), dict(trails))
+
+
+def next_generation(db: Connection, chunks: int = 0) -> None:
+    """Note that something was written, so many chunks among it. Another writer may wait for the slot."""
+    db.execute(
+        "UPDATE quire.writes SET generation = generation + 1, chunks = chunks + %s"
+        " WHERE slot = pg_backend_pid() %% 32",
+        (chunks,),
+    )
+
+
+def copy_rows(
     db: Connection, table: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]], end: str = ""
 ) -> int:
     """Write rows in bulk; how many were new. `end` is what the statement ends with.
@@ -336,38 +355,6 @@ def copy(
     if not cursor.rowcount:
         return 0
     return db.execute(f"INSERT INTO quire.{table} SELECT * FROM pg_temp.new_{table} {end}").rowcount
-
-
-def conditions(filters: Filters) -> tuple[str, list[Any]]:
-    """A condition on documents `d`, "" for none, and its values."""
-    where, args = list[str](), list[Any]()
-    if filters.collection is not None:
-        where.append("d.collection = %s")
-        args.append(storable(filters.collection))
-    if filters.kinds:
-        where.append("d.kind = ANY (%s)")
-        args.append(list(filters.kinds))
-    for paths in filter(None, (filters.paths, filters.query_paths)):
-        where.append("d.path LIKE ANY (%s)")
-        args.append([_pattern(path) for path in paths])
-    if filters.not_paths:
-        where.append("NOT d.path LIKE ANY (%s)")
-        args.append([_pattern(path) for path in filters.not_paths])
-    if filters.tags:  # in one condition: the planner takes minutes for a thousand
-        has = "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND t.tag = wanted)"
-        where.append(f"NOT EXISTS (SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE NOT {has})")
-        args.append([storable(tag) for tag in filters.tags])
-    for condition, moment in (("d.updated_at >= %s", filters.since), ("d.updated_at < %s", filters.until)):
-        if moment is not None:
-            where.append(condition)
-            args.append(moment)
-    return " AND ".join(where), args
-
-
-def _pattern(path: str) -> str:
-    """The beginning of a path as a pattern; only * means something in it."""
-    escaped = re.sub(r"([\\%_])", r"\\\1", storable(path)).replace("*", "%")
-    return escaped if "*" in path else f"{escaped}%"
 
 
 def looking_around(limit: int, version: tuple[int, ...]) -> dict[str, str]:
@@ -395,114 +382,7 @@ def is_transient(problem: psycopg.Error) -> bool:
     return problem.sqlstate.startswith(_TRANSIENT)
 
 
-def wrong_version(server: int, vector: str) -> str | None:
-    """What is too old in a server, and what to do about it; None if nothing is."""
-    if server < MIN_SERVER:
-        found = f"{server // 10_000}.{server % 10_000}"
-        return f"is PostgreSQL {found}, and Quire needs {MIN_SERVER // 10_000} or later. Upgrade the server."
-    if _version(vector) < MIN_VECTOR:
-        needed = ".".join(map(str, MIN_VECTOR))
-        return (
-            f"has pgvector {vector}, and Quire needs {needed} or later. Install it on the server, then type"
-            " there: ALTER EXTENSION vector UPDATE"
-        )
-    return None
-
-
-# ------------------------------------------------------------------------------------------ the schema
-
-
-_ABOUT = """
-SELECT pg_has_role(n.nspowner, 'USAGE'), 'quire, ' || quote_ident(e.nspname), t.oid, v.extversion
-FROM pg_namespace AS n, pg_extension AS v JOIN pg_namespace AS e ON e.oid = v.extnamespace
-JOIN pg_type AS t ON t.typname = 'halfvec' AND t.typnamespace = e.oid
-WHERE n.nspname = 'quire' AND v.extname = 'vector'
-"""
-_NO_VECTOR = (
-    "has no pgvector, which Quire needs. Whoever runs the server installs it, and then types in this"
-    " database: CREATE EXTENSION vector"
-)
-
-
-class _Schema:
-    """The tables of a library, which one process at a time brings up to date."""
-
-    def __init__(self, db: Connection, name: str) -> None:
-        self.db, self.name = db, name
-
-    def bring_up(self, create: bool) -> None:
-        """Make or upgrade what is there. Raises NoResults if nothing is and it is not to be made."""
-        if self._applied() is None and not create:
-            raise NoResults(f"No library at {self.name}. Make one with: quire add ./docs")
-        if self._applied() != _newest():
-            with self.db.transaction():
-                self.db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-                self._migrate(self._applied() or 0)  # another process may have been quicker
-        if problem := wrong_version(self.db.info.server_version, self._vector() or "0"):
-            raise LibraryError(self.name, problem)
-
-    def _applied(self) -> int | None:
-        """The number of the last script that was run; None if there is no library."""
-        if not self._value("SELECT 1 FROM pg_namespace WHERE nspname = 'quire'"):
-            return None
-        if not self._value("SELECT to_regclass('quire.migrations') IS NOT NULL"):
-            problem = "has a schema named quire that is another program's. It was left as it is."
-            raise LibraryError(self.name, problem)
-        number = self._value("SELECT max(number) FROM quire.migrations")
-        if number is None:
-            raise LibraryError(self.name, "is not complete: it may be in the middle of being restored.")
-        if number > _newest():
-            raise LibraryError(
-                self.name,
-                f"was written by a newer Quire (schema {number}, this one knows {_newest()}). "
-                "It was left as it is; install a newer Quire.",
-            )
-        return int(number)
-
-    def _migrate(self, done: int) -> None:
-        self._prepare()
-        if not done:
-            self.db.execute("CREATE SCHEMA quire")
-            self.db.execute("CREATE TABLE quire.migrations (number integer PRIMARY KEY, at timestamptz)")
-        for number, script in _migrations():
-            if number > done:
-                self.db.execute(script)
-                self.db.execute("INSERT INTO quire.migrations VALUES (%s, now())", (number,))
-
-    def _prepare(self) -> None:
-        """Refuse a server that cannot hold a library, before anything is written."""
-        if (encoding := self._value("SHOW server_encoding")) != "UTF8":
-            raise LibraryError(self.name, f"is a database in {encoding}. Make one in UTF8.")
-        if problem := wrong_version(self.db.info.server_version, self._vector() or "999"):
-            raise LibraryError(self.name, problem)
-        try:
-            self.db.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        except psycopg.Error as refused:
-            raise LibraryError(self.name, f"{_NO_VECTOR} ({_told(refused)})") from refused
-
-    def _vector(self) -> str | None:
-        found = self._value("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-        return None if found is None else str(found)
-
-    def _value(self, sql: str) -> Any:
-        row = self.db.execute(sql).fetchone()
-        return row[0] if row else None
-
-
-@cache
-def _migrations() -> list[tuple[int, str]]:
-    """The numbered scripts."""
-    folder = files("quire.stores").joinpath("sql/postgres")
-    return sorted(
-        (int(f.name[:3]), f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql")
-    )
-
-
-def _newest() -> int:
-    return _migrations()[-1][0]
-
-
-# ---------------------------------------------------------------------------------------------- words
+# ------------------------------------------------------------------------------------------- the URL
 
 
 # As libpq finds it: a user and password end at the first @, if no / comes before it.
@@ -530,17 +410,13 @@ def _check_address(conninfo: str, name: str) -> None:
     try:
         values = conninfo_to_dict(conninfo)
     except (psycopg.Error, UnicodeError) as problem:
-        quoted = re.search(r'"(.*)"', _told(problem))
-        reason = f" ({_told(problem)})" if quoted and quoted[1] in name else ""
+        quoted = re.search(r'"(.*)"', one_line(problem))
+        reason = f" ({one_line(problem)})" if quoted and quoted[1] in name else ""
         raise LibraryError(name, f"is not a URL that PostgreSQL understands{reason}. {_ENCODE}") from None
     shown = urllib.parse.unquote(name)
     told = [str(value) for key, value in values.items() if not key.endswith(_SECRET)]
     if "\0" in conninfo or not all(part in shown for value in told for part in value.split(",")):
         raise LibraryError(name, f"is not clear: it could be read in two ways. {_ENCODE}")
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
 
 
 def _escaped(name: str) -> str:
@@ -550,8 +426,3 @@ def _escaped(name: str) -> str:
 
 def _literal(text: str) -> str:
     return psycopg.sql.Literal(text).as_string(None)
-
-
-def _told(problem: Exception) -> str:
-    """What went wrong, on one line."""
-    return " ".join(str(problem).split())

@@ -14,7 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from quire.stores.rows import MAX_CHUNKS, Model
+from quire.result import Hit
+from quire.stores.filters import Filters
+from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow, Model, Unembedded
+from quire.stores.sqlite.database import CHUNK_COLUMNS, SqliteDatabase
+from quire.stores.sqlite.filters import conditions
 
 if TYPE_CHECKING:
     from numpy import int64, uint64
@@ -31,10 +35,12 @@ _MODEL_BITS = 32
 _FETCHED = 125  # vectors at a time, to be weighed
 _SLAB = 1 << 16  # vectors at a time: what is between two steps stays in the processor's cache
 
-Place = tuple[int, bytes | None]  # a slot's chunk, 0 for none, and its signature if that is new
+_NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
+
+_Entry = tuple[int, bytes | None]  # a slot's chunk, 0 for none, and its signature if that is new
 
 
-class VectorIndex:
+class VectorTable:
     """The vectors of one open library."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -99,7 +105,7 @@ class VectorIndex:
         self._insert(model, rows, generation)
 
     def _insert(self, model: Model, rows: list[tuple[int, bytes, bytes]], generation: int) -> None:
-        places: dict[int, Place] = {}
+        places: dict[int, _Entry] = {}
         for slot, (chunk, digest, blob) in zip(self._free_slots(model, len(rows)), rows, strict=True):
             self.db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", (slot, chunk, digest, blob))
             places[slot] = chunk, _signature(blob, model.dimension)
@@ -116,9 +122,9 @@ class VectorIndex:
         start = low if last is None else last + 1
         return [*slots, *range(start, start + count - len(slots))]
 
-    def _patch(self, places: Mapping[int, Place], width: int, generation: int) -> None:
+    def _patch(self, places: Mapping[int, _Entry], width: int, generation: int) -> None:
         """Write chunks and signatures into the blocks of their slots."""
-        by_block: dict[int, dict[int, Place]] = defaultdict(dict)
+        by_block: dict[int, dict[int, _Entry]] = defaultdict(dict)
         for slot, place in places.items():
             by_block[slot >> _BLOCK_BITS][slot % _BLOCK] = place
         for block, some in by_block.items():
@@ -318,7 +324,7 @@ def _width(dimension: int) -> int:
     return (dimension + 63) // 64 * 8
 
 
-def unpacked(blob: bytes, dimension: int) -> Vectors:
+def _unpacked(blob: bytes, dimension: int) -> Vectors:
     """A stored vector as it was, but for the rounding; storing it again gives the same bytes."""
     import numpy as np
 
@@ -340,3 +346,130 @@ def _signs(vector: Any) -> NDArray[uint64]:
     packed = np.packbits(vector > 0)
     bits[: len(packed)] = packed
     return bits.view(np.uint64)
+
+
+class SqliteVectors(SqliteDatabase):
+    """Models and their vectors in a SQLite library."""
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._vectors = VectorTable(self._db)
+        self._unembedded: tuple[tuple[int, int], int] = ((-1, -1), 0)  # model and generation, and how many
+
+    @property
+    def vectors(self) -> VectorTable:
+        """The vectors of the file that is at the path now."""
+        self._look()
+        return self._vectors
+
+    def models(self) -> list[Model]:
+        """The models that made vectors, the active one first."""
+        rows = self.db.execute("SELECT id, name, dimension, active FROM models ORDER BY active DESC, id")
+        return [Model(number, name, dimension, bool(active)) for number, name, dimension, active in rows]
+
+    def model(self, name: str, dimension: int) -> Model:
+        """A model by its name and dimension, made known if it is new; the first is active."""
+        found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
+        if found:
+            return found
+        with self._transaction():
+            self.db.execute(
+                "INSERT OR IGNORE INTO models (name, dimension, active)"
+                " VALUES (?, ?, NOT EXISTS (SELECT 1 FROM models))",
+                (name, dimension),
+            )
+        return self.model(name, dimension)
+
+    def activate(self, model: Model) -> None:
+        """Search with this model from now on, and forget the vectors of all others."""
+        with self._transaction():
+            for other in self.models():
+                if other.id != model.id:
+                    self.vectors.forget(other)
+                    self.db.execute("DELETE FROM models WHERE id = ?", (other.id,))
+            self.db.execute("UPDATE models SET active = 1 WHERE id = ?", (model.id,))
+            self._next_generation()
+
+    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
+        """Chunks that have no vector of a model, in order, from behind one on."""
+        rows = self.db.execute(
+            f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id > ? AND {_NO_VECTOR} ORDER BY id LIMIT ?",
+            (after, model.id, limit),
+        )
+        chunks = [ChunkRow(*row) for row in rows]
+        found: list[Unembedded] = []
+        for document in dict.fromkeys(chunk.document for chunk in chunks):
+            version = self._value("SELECT updated_at FROM documents WHERE seq = ?", document)
+            texts, own = self._texts(document), (chunk for chunk in chunks if chunk.document == document)
+            found += (Unembedded(chunk.id, document, version, texts.embedded(chunk)) for chunk in own)
+        return found
+
+    def count_unembedded(self, model: Model) -> int:
+        """How many chunks have no vector of a model, counted once in each generation."""
+        key = model.id, self.generation()
+        if self._unembedded[0] != key:
+            chunks = self._value("SELECT count(*) FROM chunks")
+            self._unembedded = key, int(chunks) - self.vectors.count(model)
+        return self._unembedded[1]
+
+    def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
+        """Give chunks the vectors that are remembered for their texts; which have got one."""
+        with self._transaction():
+            wanted = {chunk.chunk: chunk.digest for chunk in self._still_without(model, chunks)}
+            given = self.vectors.reuse(model, wanted, self.generation() + 1)
+            self._next_generation()
+        return given
+
+    def write_vectors(self, model: Model, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
+        """Store vectors in one transaction. A chunk whose document has changed since gets none."""
+        with self._transaction():
+            without = set(self._still_without(model, chunks))
+            places = [place for place, chunk in enumerate(chunks) if chunk in without]
+            rows = [(chunks[place].chunk, chunks[place].digest) for place in places]
+            self.vectors.add(model, rows, vectors[places], self.generation() + 1)
+            self._next_generation()
+
+    def _still_without(self, model: Model, chunks: Sequence[Unembedded]) -> list[Unembedded]:
+        """Chunks of the versions that are stored which no one else has embedded meanwhile."""
+        sql = "SELECT seq, updated_at FROM documents WHERE seq"
+        versions = dict(self._in(sql, {chunk.document for chunk in chunks}))
+        ids = (chunk.chunk for chunk in chunks if versions.get(chunk.document) == chunk.version)
+        sql = f"SELECT id FROM chunks WHERE {_NO_VECTOR.replace('?', str(model.id))} AND id"
+        without = {row[0] for row in self._in(sql, ids)}
+        return [chunk for chunk in chunks if chunk.chunk in without]
+
+    def embedding_failures(self) -> dict[int, str]:
+        """Documents that could not be embedded, and why."""
+        return dict(self.db.execute("SELECT document, reason FROM embedding_failures").fetchall())
+
+    def note_failures(self, failures: Mapping[int, str]) -> None:
+        """Remember why documents could not be embedded, in place of what was remembered before."""
+        with self._transaction():
+            self.db.execute("DELETE FROM embedding_failures")
+            self.db.executemany(
+                "INSERT INTO embedding_failures SELECT seq, ? FROM documents WHERE seq = ?",
+                ((reason, document) for document, reason in failures.items()),
+            )
+
+    def search_vectors(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
+        where, args = conditions(filters)
+        documents = None
+        if where:
+            rows = self.db.execute(f"SELECT seq FROM documents AS d WHERE {' AND '.join(where)}", args)
+            documents = [row[0] for row in rows]
+        found = self.vectors.search(model, vector, documents, limit)
+        sections = dict(self._in("SELECT id, section FROM chunks WHERE id", (chunk for chunk, _ in found)))
+        return [Hit(chunk, chunk >> CHUNK_BITS, sections[chunk], score, "semantic") for chunk, score in found]
+
+    def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
+        """How near chunks are to a vector; those without one are left out."""
+        held = f"SELECT chunk, slot FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
+        slots = {slot: chunk for chunk, slot in self._in(held, chunks)}
+        scores = self.vectors.cosines(model, vector, list(slots))
+        return dict(zip(slots.values(), scores.tolist(), strict=True))
+
+    def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of chunks; those without one are left out."""
+        held = f"SELECT chunk, vector FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
+        return {chunk: _unpacked(vector, model.dimension) for chunk, vector in self._in(held, chunks)}

@@ -21,18 +21,21 @@ from itertools import islice
 
 from quire import analyze
 from quire.query import Query
+from quire.result import Hit
 from quire.stores import matching
-from quire.stores.base import Filters
-from quire.stores.matching import PAIRS, WEIGHTS, Match, Phrase
-from quire.stores.postgres_database import (
+from quire.stores.filters import Filters
+from quire.stores.matching import PAIRS, WEIGHTS, Phrase, WordQuery
+from quire.stores.postgres.database import (
     CHUNK_ID,
     CHUNKS_BY_ID,
     Connection,
-    Database,
+    PostgresDatabase,
+    PostgresPart,
     TermVector,
-    conditions,
-    split,
+    split_ids,
 )
+from quire.stores.postgres.filters import conditions
+from quire.stores.rows import MAX_CHUNKS
 
 TYPES = ("int8", "int4", "text", "int4", "tsvector")
 CANDIDATES = 20_000  # chunks to weigh; in a larger library, words that would bring more only rank
@@ -160,17 +163,17 @@ class Candidate:
     counts: tuple[float, ...]  # of each word, the lightest last; () where the terms tell it
 
 
-class Words:
+class Bm25:
     """The keyword index of one open library."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: PostgresDatabase) -> None:
         self.db = db
         self._known = _Known("", 0, 0.0, {}, {})
 
     def search(self, query: Query, filters: Filters, limit: int) -> list[tuple[Candidate, float]]:
         """The best chunks and their scores."""
         self._renew()
-        match = matching.match(query, self._common(query))
+        match = matching.word_query(query, self._common(query))
         if not match:
             return []
         pairs = matching.pairs(query)
@@ -197,7 +200,7 @@ class Words:
         rows = self.db.rows(
             f"SELECT {CHUNK_ID} FROM {CHUNKS_BY_ID}"
             " JOIN quire.words AS w USING (document, index) WHERE w.terms @@ %s::tsquery",
-            [*split(ids), " & ".join(wanted)],
+            [*split_ids(ids), " & ".join(wanted)],
         )
         return {row[0] for row in rows}
 
@@ -262,7 +265,7 @@ class Words:
             return "quire.matches(%s::tsquery) AS w WHERE true"
         return "quire.words AS w WHERE w.terms @@ %s::tsquery"
 
-    def _narrowed(self, match: Match) -> Iterator[Match]:
+    def _narrowed(self, match: WordQuery) -> Iterator[WordQuery]:
         """What to look for, the cheapest first; the next is for where that does not find enough."""
         if self._known.chunks > CANDIDATES and match.rare:
             words = sorted(match.rare, key=lambda word: self._known.found[word])
@@ -273,7 +276,7 @@ class Words:
                 most += 1
             if most < len(words):
                 heads = [Phrase((f"={word.terms[0]}",)) for word in words[most:] if word.is_word]
-                yield Match((), (*words[:most], *heads), (), match.without)
+                yield WordQuery((), (*words[:most], *heads), (), match.without)
         yield match
 
     def _weights(self, phrases: Iterable[Phrase]) -> list[tuple[Phrase, float]]:
@@ -281,7 +284,7 @@ class Words:
         return sorted(((p, self._known.idf(p)) for p in phrases), key=lambda item: -item[1])
 
     def _ranked(
-        self, wanted: Match, match: Match, pairs: Sequence[Phrase], filters: Filters, limit: int
+        self, wanted: WordQuery, match: WordQuery, pairs: Sequence[Phrase], filters: Filters, limit: int
     ) -> list[Candidate]:
         """The best of the chunks that are wanted, by the words of the match."""
         weights = self._weights(match.ranking)
@@ -365,7 +368,7 @@ def _count_common(db: Connection, chunks: int) -> None:
 # ------------------------------------------------------------------------------- phrases and queries
 
 
-def _query_of(match: Match, filters: Filters) -> str:
+def _query_of(match: WordQuery, filters: Filters) -> str:
     """A match within a collection and kinds as a tsquery."""
     must = [_any(group) for group in (*match.needed, match.rare) if group]
     if filters.collection is not None:
@@ -438,3 +441,27 @@ def _followed(first: str, rest: list[str]) -> str:
         for place in first.split(",")
         if place and all(str(int(place.rstrip(_LABELS)) + n) in of for n, of in enumerate(sets, 1))
     )
+
+
+# ------------------------------------------------------------------------------------------ the store
+
+
+class PostgresWords(PostgresPart):
+    """Search by words in a PostgreSQL library."""
+
+    def __init__(self, db: PostgresDatabase) -> None:
+        super().__init__(db)
+        self.words = Bm25(db)
+
+    def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks that match a query's words, best first."""
+        with self.db.reading():
+            found = self.words.search(query, filters, limit)
+        return [
+            Hit(row.document * MAX_CHUNKS + row.index, row.document, row.section, score)
+            for row, score in found
+        ]
+
+    def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
+        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        return self.words.allowed(query, chunks)

@@ -15,8 +15,10 @@ import urllib.parse
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from quire.errors import LibraryError, LibraryHeld
+from quire.stores import migrate
 
 GONE = "is gone: it was deleted or moved while it was open. Nothing was written."
 EMPTY = "is empty: it was emptied while it was open. Nothing was written."
@@ -39,6 +41,10 @@ ADD_WRITE = (
     "UPDATE facts SET value = substr((CAST(value AS INTEGER) + 1) || ':' || lower(hex(randomblob(4)))"
     " || ' ' || value, 1, 900) WHERE name = 'history'"  # longer ones would need a page of their own
 )
+_SMALLEST = 512  # bytes of a database: a page. SQLite takes a file of one byte for an empty one
+APPLICATION_ID = 0x51756972  # "Quir"
+BUSY_SECONDS = 30.0
+_CACHE = 16_000  # kB of pages at most, of which a small library takes little
 _TICK_NS = 20_000_000  # file systems may give two writes so close to each other the same time
 _PAUSES = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds until another process is done
 
@@ -311,3 +317,88 @@ def _leave(place: Place | None) -> None:
         _held[place].connections -= 1
         if not _held[place].connections:
             del _held[place]
+
+
+# ----------------------------------------------------------------------------------- opening a file
+
+
+class FileOpener:
+    """Opens the file at a path. Files that are no libraries stay as they are."""
+
+    path: str
+    read_only: bool
+
+    def _error(self, problem: str) -> LibraryError:
+        return LibraryError(self.path, problem)
+
+    def _exists(self) -> bool:
+        return self.path != ":memory:" and os.path.exists(self.path) and os.path.getsize(self.path) > 0
+
+    def _open(self, create: bool) -> sqlite3.Connection:
+        """A connection to the file that is at the path, also after it was opened."""
+        if self.path == ":memory:":
+            return sqlite3.connect(":memory:", isolation_level=None)
+        before, db = place_of(self.path), self._open_file(create)
+        while before and before != place_of(self.path):
+            abandon(db)
+            before, db = place_of(self.path), self._open_file(create)
+        return db
+
+    def _open_file(self, create: bool) -> sqlite3.Connection:
+        """For writing if the file allows it, else for reading, even from a medium that cannot be written."""
+        if not self._exists():
+            if not create:
+                raise self._error(EMPTY if os.path.exists(self.path) else GONE)
+            Path(self.path).absolute().parent.mkdir(parents=True, exist_ok=True)
+            return self._connect("rwc")
+        self._identify()
+        folder = os.path.dirname(os.path.abspath(self.path))
+        if os.access(self.path, os.W_OK) and os.access(folder, os.W_OK):
+            return self._connect("rw")
+        self.read_only = True
+        try:
+            return self._connect("ro")
+        except sqlite3.OperationalError:
+            return self._connect("ro&immutable=1")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        if "immutable" in mode and os.path.exists(f"{self.path}-wal") and os.path.getsize(f"{self.path}-wal"):
+            raise self._error("has a log beside it that cannot be read here. Copy both to a folder of yours.")
+        name = address(self.path, mode)
+        db = sqlite3.connect(name, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute(f"PRAGMA cache_size = -{_CACHE}")
+            db.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
+
+    def _identify(self) -> None:
+        """Refuse a file that is no database, another program's, or a newer Quire's, without writing to it."""
+        # Through SQLite alone: whoever closes a file that was opened in another way drops the locks that all
+        # of this process's connections have on it. Then another process may delete their log.
+        # Only a file with a log beside it needs more than itself to be read; opened otherwise, it gets one.
+        foreign = self._error("is not a library. It was left as it is; name another file.")
+        if os.path.getsize(self.path) < _SMALLEST:
+            raise foreign
+        try:
+            db = self._connect("ro" if os.path.exists(f"{self.path}-wal") else "ro&immutable=1")
+        except sqlite3.DatabaseError as problem:
+            if problem.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
+            raise foreign from problem
+        with closing(db):
+            self._check_ids(db)
+
+    def _check_ids(self, db: sqlite3.Connection) -> None:
+        application, version, tables = db.execute(
+            "SELECT (SELECT application_id FROM pragma_application_id),"
+            " (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
+        ).fetchone()
+        if application != APPLICATION_ID and (application or version or tables):
+            raise self._error("is another program's database. It was left as it is; name another file.")
+        if problem := migrate.too_new(version, "sqlite"):
+            raise self._error(problem)
