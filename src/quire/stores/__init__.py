@@ -59,7 +59,7 @@ _LIKE_A_URL = re.compile(r"(postgres(ql)?:)?/{0,3}[^/:@]+:[^/@\\]*@", re.IGNOREC
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
-    """The store at a path or URL. Raises NoResults if there is none and it is not to be made."""
+    """Open the store at a path or URL. Raises NoResults if there is none and `create` is not set."""
     scheme, found, _ = url.partition("://")
     if found and scheme in _POSTGRES:
         return _open_postgres(url, create)

@@ -159,7 +159,7 @@ class Documents(Protocol):
         """The etag and last-modified of documents. Those that came without either are left out."""
         ...
 
-    def note_fetched(self, said: Mapping[int, tuple[str | None, str | None]]) -> None:
+    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
         """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
         ...
 

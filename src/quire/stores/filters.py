@@ -53,7 +53,7 @@ class Dialect(Protocol):
         ...
 
 
-def conditions(filters: Filters, dialect: Dialect) -> tuple[list[str], list[Any]]:
+def conditions_in(filters: Filters, dialect: Dialect) -> tuple[list[str], list[Any]]:
     """SQL conditions on documents `d`, and their values in order."""
     found = list(_conditions(filters, dialect))
     return [sql for sql, _ in found], [value for _, values in found for value in values]

@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it, the same for every database."""
+"""The rows that go into a store and come out of it, the same for every database."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """What a person named to be held. Times are in milliseconds."""
+    """A source as it was named. Times are in milliseconds."""
 
     type: str  # file, folder, page, site or text
     place: str  # an absolute path, a URL, or the path of a text
@@ -126,7 +126,7 @@ def source_row(values: Sequence[Any]) -> SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """That a source holds a document."""
+    """A document that a source holds."""
 
     document: int
     source: int
@@ -135,7 +135,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A file as it was seen, where its document is stored already."""
+    """A file as it was seen, whose document is stored already."""
 
     document: int
     size: int
@@ -214,7 +214,7 @@ class Unembedded:
 
     @property
     def digest(self) -> bytes:
-        """What a vector is remembered by."""
+        """The digest by which the vector of the text is cached."""
         return texts.digest_of(self.text)
 
 
@@ -240,7 +240,7 @@ class Prepared:
     digests: tuple[bytes, ...]  # of what is embedded of each chunk
     warnings: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    etag: str | None = None  # what a server said of a page
+    etag: str | None = None  # of a page
     last_modified: str | None = None
     promotion: str = ""  # "" leaves it as it is, or standard
     created_at: int = 0  # milliseconds; 0 is now
@@ -252,7 +252,7 @@ class Prepared:
 
 
 def storable(text: str) -> str:
-    """A title or a name as every database takes it."""
+    """A title or a name that every database can store."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 

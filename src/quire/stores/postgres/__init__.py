@@ -1,7 +1,7 @@
 """A library in a PostgreSQL database with pgvector: for a team.
 
-Within the database, policies keep roles and scoped connections to their collections, whatever statement
-they send.
+Policies in the database keep roles and scoped connections to their collections, whatever statement they
+send.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class PostgresStore(PostgresSources):
             raise
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.db.close()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Everything read within is of one moment. One within another is part of it."""
+        """All reads inside see one snapshot. One inside another is part of it."""
         with self.db.reading():
             yield
 
@@ -63,15 +63,15 @@ class PostgresStore(PostgresSources):
         return self.db.library_id()
 
     def version(self) -> str:
-        """A word that changes with every write, and that no other library has, nor a restored one."""
+        """A string that changes with every write, and that no other or restored library has."""
         return self.db.version()
 
     def generation(self) -> int:
-        """A number that moves whenever anything is written."""
+        """A number that grows with every write."""
         return self.db.generation()
 
     def grant(self, role: str, collections: Iterable[str]) -> None:
-        """Let a role of the server see and write these collections and no others; none takes it all away."""
+        """Let a role of the server see and write these collections and no others; none revokes all."""
 
         def action(db: Connection) -> None:
             who = sql.Identifier(role)
@@ -93,7 +93,7 @@ class PostgresStore(PostgresSources):
         self.db.write(action)
 
     def kinds(self) -> frozenset[str]:
-        """The kinds of documents there are."""
+        """The kinds of documents in the library."""
         statement = "SELECT DISTINCT kind FROM quire.documents"
         return self.db.once("kinds", lambda: frozenset(row[0] for row in self.db.rows(statement)))
 
@@ -121,7 +121,7 @@ class PostgresStore(PostgresSources):
         return Counts(documents, sections, chunks, size, {row[0]: row[1] for row in rows}, done, name)
 
     def check(self) -> list[str]:
-        """What is wrong with the library; empty if all is well."""
+        """Problems with the library; empty if there are none."""
         with self.reading():
             return [
                 f"{problem}: {count:,}"

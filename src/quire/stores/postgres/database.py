@@ -1,9 +1,8 @@
-"""A PostgreSQL database: connections that work, transactions that are tried again, the schema.
+"""A PostgreSQL database: connections and transactions, and what all parts of a store use.
 
 In go a URL and statements, out come rows. Always: a transaction is written whole or not at all, and tried
-again when the server or another writer cut it off; every transaction is kept to the connection's
-collections; the schema is brought up to date by one process at a time, and nothing outside the schema
-`quire` is touched.
+again when the server or another writer cut it off; every transaction sees only the connection's
+collections.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from quire import redact
 from quire.errors import LibraryError, NoResults, SettingError, Unstorable
-from quire.stores.postgres.schema import ABOUT, Schema, one_line, version_of
+from quire.stores.postgres.schema import ABOUT, Schema, message_of, version_of
 from quire.stores.postgres.schema import Connection as Connection
 from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow
 from quire.stores.texts import ChunkTexts
@@ -86,14 +85,14 @@ class PostgresDatabase:
         self.conninfo, self.name, named = _parts(url)
         self.scope = tuple(named if scope is None else scope) or None
         self._reader: Connection | None = None
-        self.snapshot: dict[str, Any] = {}  # what was read of the moment that is being read
+        self.snapshot: dict[str, Any] = {}  # what was read of the snapshot that is open
         self._kept: tuple[str, dict[Hashable, Any]] = ("", {})  # a version, and what was found of it
         self._bound, self._is_begun = 0, False  # to one library: how often, and whether it was used since
         self.renewed: Callable[[], None] = lambda: None  # called when another library has been opened
         self._open(create)
 
     def _open(self, create: bool) -> None:
-        """Connect to the library that is there now."""
+        """Connect to the library that is in the database now."""
         try:
             # The pool would try again and again, and say nothing of why it cannot.
             with psycopg.connect(self.conninfo, autocommit=True) as db:
@@ -101,7 +100,7 @@ class PostgresDatabase:
                 facts = db.execute(ABOUT).fetchone() or ()
                 identity = db.execute(f"SELECT {_IDENTITY}").fetchone() or ()
         except psycopg.Error as problem:
-            raise self.error(f"cannot be opened: {one_line(problem)}") from problem
+            raise self.error(f"cannot be opened: {message_of(problem)}") from problem
         self._identity: tuple[Any, ...] = identity
         self.is_owner, self._path, self.halfvec, version = facts
         self.vector_version = version_of(version)
@@ -119,7 +118,7 @@ class PostgresDatabase:
         )
 
     def _settings(self) -> str:
-        """What every transaction begins with: where names are, and which collections it is kept to."""
+        """What every transaction begins with: its search path, and the collections it may see."""
         kept = "".join(f',"{_escaped(name)}"' for name in self.scope or ())[1:]
         values = {
             "search_path": self._path,
@@ -142,16 +141,16 @@ class PostgresDatabase:
         return self.scope is not None or not self.is_owner
 
     def error(self, problem: str) -> LibraryError:
-        """What went wrong with this database."""
+        """An error that names this database."""
         return LibraryError(self.name, problem)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._pool.close()
 
     @contextmanager
     def bound(self) -> Iterator[None]:
-        """Everything within is done to one library. Raises LibraryError if another takes its place."""
+        """All work inside is on one library. Raises LibraryError if another takes its place."""
         if not self._bound:
             self._is_begun = False
         self._bound += 1
@@ -174,7 +173,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _transaction(self, begin: str, end: str) -> Iterator[tuple[Connection, Sequence[Any]]]:
-        """A connection within a transaction, and the last row that beginning it gave: what it is of."""
+        """A connection inside a transaction, and the last row of beginning it, with the identity."""
         db, row = self._begun(begin)
         if row[-2:] != self._identity:
             db.execute("ROLLBACK")
@@ -193,9 +192,9 @@ class PostgresDatabase:
             self._pool.putconn(db)
 
     def _begun(self, begin: str) -> tuple[Connection, tuple[Any, ...]]:
-        """A connection that works, as it has begun a transaction, and the last row that this gave.
+        """A working connection that has begun a transaction, and the last row of beginning it.
 
-        One that was cut off while nobody used it is given up for another: none is checked beforehand.
+        A connection that was cut off while idle is replaced by another. None is checked beforehand.
         """
         stale = _MAX_CONNECTIONS  # so many may have been cut off
         while True:
@@ -214,7 +213,7 @@ class PostgresDatabase:
             stale -= 1
 
     def _connection(self) -> Connection:
-        """A connection of the pool, which is asked twice, as it may have just given up."""
+        """A connection of the pool. The pool is asked twice, because it may have just given up."""
         try:
             return self._pool.getconn()
         except PoolTimeout:
@@ -224,7 +223,7 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Everything read within is of one moment. One within another is part of it."""
+        """All reads inside see one snapshot. One inside another is part of it."""
         if self._reader:
             yield self._reader
             return
@@ -235,27 +234,27 @@ class PostgresDatabase:
                 self.snapshot = {"generation": int(generation), "looks": self._looks}
                 yield db
         except psycopg.Error as problem:
-            raise self.error(f"cannot be read: {one_line(problem)}") from problem
+            raise self.error(f"cannot be read: {message_of(problem)}") from problem
         finally:
             self._reader, self.snapshot = None, {}
 
     @property
     def is_reading(self) -> bool:
-        """Whether what is read now is of the moment of what is read next."""
+        """Whether a snapshot is open, which the next reads will see too."""
         return self._reader is not None
 
     def rows(self, sql: str, args: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """What a statement gives."""
+        """The rows that a statement returns."""
         with self.reading() as db:
             return db.execute(sql, args, binary=True).fetchall()
 
     def value(self, sql: str, *args: Any) -> Any:
-        """The first value that a statement gives; None if it gives none."""
+        """The first value that a statement returns; None if it returns no row."""
         rows = self.rows(sql, args)
         return rows[0][0] if rows else None
 
     def generation(self) -> int:
-        """A number that moves whenever anything is written."""
+        """A number that grows with every write."""
         with self.reading():
             return int(self.snapshot["generation"])
 
@@ -265,12 +264,12 @@ class PostgresDatabase:
             return str(self._identity[0])
 
     def version(self) -> str:
-        """A word that changes with every write, and that no other library has, nor a restored one."""
+        """A string that changes with every write, and that no other or restored library has."""
         with self.reading():
             return ":".join(map(str, (*self._identity, self.generation())))
 
     def once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What was found of this version of the library, or is found now."""
+        """An answer that is cached for this version of the library, or is found now."""
         with self.reading():
             version = self.version()
             if self._kept[0] != version or len(self._kept[1]) > _MAX_KEPT:
@@ -281,7 +280,7 @@ class PostgresDatabase:
             return cast(T, kept[key])
 
     def look_around(self, limit: int) -> None:
-        """How far the index of vectors looks for so many, until the transaction ends."""
+        """Set how many candidates HNSW examines to find this many, until the transaction ends."""
         looks = looking_around(limit, self.vector_version)
         if self.snapshot["looks"] != looks:
             self.rows(f"SELECT {', '.join(map(_setting, looks.items()))}")
@@ -290,7 +289,7 @@ class PostgresDatabase:
     # ---------------------------------------------------------------------------------- writing
 
     def write(self, action: Callable[[Connection], T]) -> T:
-        """What an action returns, in a transaction of its own, which is tried again where that may help."""
+        """Run an action in a transaction, and again where that may help; what it returns."""
         until, wait = time.monotonic() + PATIENCE_SECONDS, 0.05
         while True:
             try:
@@ -299,11 +298,11 @@ class PostgresDatabase:
             except psycopg.Error as problem:
                 if not is_transient(problem):
                     kind = Unstorable if (problem.sqlstate or "").startswith(_OF_DATA) else LibraryError
-                    raise kind(self.name, f"nothing was written: {one_line(problem)}") from problem
+                    raise kind(self.name, f"nothing was written: {message_of(problem)}") from problem
                 if time.monotonic() + wait > until:
                     tried = f"tried again for {PATIENCE_SECONDS:.0f} s"
-                    raise self.error(f"nothing was written, {tried}: {one_line(problem)}") from problem
-                log.info("writing again in %.2f s: %s", wait, one_line(problem))
+                    raise self.error(f"nothing was written, {tried}: {message_of(problem)}") from problem
+                log.info("writing again in %.2f s: %s", wait, message_of(problem))
             time.sleep(wait)
             wait = min(2 * wait, 2.0)
 
@@ -322,7 +321,7 @@ class PostgresPart:
 
 
 def next_generation(db: Connection, chunks: int = 0) -> None:
-    """Note that something was written, so many chunks among it. Another writer may wait for the slot."""
+    """Note a write of this many chunks. Another writer may wait for the slot."""
     db.execute(
         "UPDATE quire.writes SET generation = generation + 1, chunks = chunks + %s"
         " WHERE slot = pg_backend_pid() %% 32",
@@ -333,10 +332,10 @@ def next_generation(db: Connection, chunks: int = 0) -> None:
 def copy_rows(
     db: Connection, table: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]], end: str = ""
 ) -> int:
-    """Write rows in bulk; how many were new. `end` is what the statement ends with.
+    """Insert rows in bulk; how many were new. `end` is the end of the statement.
 
-    COPY writes to no table that has policies, so it goes through one that lasts for the transaction, and
-    that stores values in the same way: what is compressed on its way stays so.
+    COPY writes to no table that has policies, so it goes through a temporary table, which stores values in
+    the same way: what is compressed there stays compressed.
     """
     db.execute(
         f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table} (LIKE quire.{table} INCLUDING STORAGE)"
@@ -358,7 +357,7 @@ def copy_rows(
 
 
 def looking_around(limit: int, version: tuple[int, ...]) -> dict[str, str]:
-    """Settings of pgvector by which so many vectors are found."""
+    """The settings of pgvector that find this many vectors."""
     settings = {"hnsw.ef_search": str(min(1000, max(200, 2 * limit)))}
     if version >= ITERATIVE:
         settings["hnsw.iterative_scan"] = "strict_order"
@@ -392,7 +391,7 @@ _ENCODE = "Percent-encode special characters in its password and options: @ is %
 
 
 def _parts(url: str) -> tuple[str, str, list[str]]:
-    """What to connect with, what to call it (without its password), and the collections it names."""
+    """From a URL: what to connect with, what to show (without its password), and the collections in it."""
     place = _QUERY.match(url)
     before, options = (url[: place.end() - 1], url[place.end() :].split("&")) if place else (url, [])
     named = [option.partition("=")[2] for option in options if option.startswith("collections=")]
@@ -410,8 +409,8 @@ def _check_address(conninfo: str, name: str) -> None:
     try:
         values = conninfo_to_dict(conninfo)
     except (psycopg.Error, UnicodeError) as problem:
-        quoted = re.search(r'"(.*)"', one_line(problem))
-        reason = f" ({one_line(problem)})" if quoted and quoted[1] in name else ""
+        quoted = re.search(r'"(.*)"', message_of(problem))
+        reason = f" ({message_of(problem)})" if quoted and quoted[1] in name else ""
         raise LibraryError(name, f"is not a URL that PostgreSQL understands{reason}. {_ENCODE}") from None
     shown = urllib.parse.unquote(name)
     told = [str(value) for key, value in values.items() if not key.endswith(_SECRET)]

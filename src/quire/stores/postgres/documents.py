@@ -63,7 +63,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
     def write(
         self, batch: Sequence[Prepared], source: SourceRow | None = None, gone: Sequence[int] = ()
     ) -> list[bool]:
-        """Write documents in one transaction, and remove some; for each, whether it replaced one."""
+        """Write documents in one transaction, and remove what is gone; for each, whether it replaced one."""
         latest = Latest(batch)
 
         def action(db: Connection) -> set[Identity]:
@@ -123,7 +123,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         self.db.write(action)
 
     def _renew_terms(self) -> None:
-        """Make the keyword index anew if other rules made its terms."""
+        """Rebuild the keyword index if another version of the analyzer made its terms."""
         if self.db.is_scoped or self._made_terms() == _TERMS:
             return
         self.db.write(self._make_terms)
@@ -143,7 +143,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         next_generation(db)
 
     def _words_of(self, row: int) -> Iterator[ChunkWords]:
-        """The terms of each chunk of a document, worked out from what is stored."""
+        """The terms of each chunk of a stored document."""
         texts = self._texts(row)
         chunks = f"SELECT {CHUNK_COLUMNS} FROM quire.chunks AS c WHERE c.document = %s ORDER BY c.index"
         return (texts.words(ChunkRow(*found)) for found in self.db.rows(chunks, (row,)))
@@ -170,7 +170,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         return DocumentRow(*rows[0]) if rows else None
 
     def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
-        """Documents by their rows. A moment keeps the last answer: a search asks twice for the same."""
+        """Documents by their rows. A snapshot caches the last answer: a search asks twice for the same."""
         wanted = set(rows)
         with self.db.reading():
             kept: dict[int, DocumentRow] = self.db.snapshot.get("documents", {})
@@ -185,7 +185,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         return bytes(self.db.value("SELECT source FROM quire.documents WHERE seq = %s", row))
 
     def passage(self, row: int, start: int, end: int) -> str:
-        """The text of some bytes of a document, without reading the rest."""
+        """The text between two byte offsets of a document, without reading the rest."""
         if (text := self.db.snapshot.get("passages", {}).get((row, start, end))) is not None:
             return str(text)
         beginning, some = self.db.rows(
@@ -227,7 +227,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         return {(row[0], row[1]): Node(*row) for row in rows}
 
     def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
-        """Chunks by their ids. Where they are few, a moment keeps their sections and texts, to be shown."""
+        """Chunks by their ids. A snapshot caches the sections and texts of a few, which are shown next."""
         wanted = list(ids)
         if len(wanted) <= _SHOWN and self.db.is_reading:
             return self._shown(wanted)
@@ -235,7 +235,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         return {row[0]: ChunkRow(*row) for row in rows}
 
     def _shown(self, ids: list[int]) -> dict[int, ChunkRow]:
-        """Chunks in one statement with what is asked for next: each by itself would be a round trip."""
+        """Chunks, with their sections and texts in the same statement, which saves a round trip for each."""
         chunks: dict[int, ChunkRow] = {}
         sections, passages = dict[tuple[int, int], SectionRow](), dict[tuple[int, int, int], str]()
         for row in self.db.rows(_SHOWN_CHUNKS, split_ids(ids)):
@@ -250,7 +250,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         return chunks
 
     def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """The tags of documents, in order; nothing of those without."""
+        """The tags of documents, in order. Documents without tags are left out."""
         found: dict[int, list[str]] = {}
         statement = "SELECT document, tag FROM quire.tags WHERE document = ANY (%s) ORDER BY tag"
         for row, tag in self.db.rows(statement, [list(rows)]):
@@ -258,19 +258,19 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         return {row: tuple(tags) for row, tags in found.items()}
 
     def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
-        """What a server said of documents: etag and last modified; nothing of those it did not send."""
+        """The etag and last-modified of documents. Those that came without either are left out."""
         found = self.db.rows(
             "SELECT document, etag, last_modified FROM quire.fetches WHERE document = ANY (%s)", [list(rows)]
         )
         return {row: (etag, modified) for row, etag, modified in found}
 
-    def note_fetched(self, said: Mapping[int, tuple[str | None, str | None]]) -> None:
-        """Note what a server now says of documents, by row, whose content is unchanged."""
-        rows = [(etag, modified, row) for row, (etag, modified) in said.items() if etag or modified]
+    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
+        rows = [(etag, modified, row) for row, (etag, modified) in validators.items() if etag or modified]
 
         def action(db: Connection) -> None:
             with db.cursor() as cursor:
-                cursor.execute("DELETE FROM quire.fetches WHERE document = ANY (%s)", [list(said)])
+                cursor.execute("DELETE FROM quire.fetches WHERE document = ANY (%s)", [list(validators)])
                 cursor.executemany(
                     "INSERT INTO quire.fetches (document, collection, etag, last_modified)"
                     " SELECT seq, collection, %s, %s FROM quire.documents WHERE seq = %s",
@@ -284,7 +284,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
 
 
 class Latest(Mapping[Identity, Prepared]):
-    """Documents by what makes them the same, each looked up when asked for; of the same ones, the last."""
+    """Documents by their identity, each loaded when it is asked for. Of equal ones, the last counts."""
 
     def __init__(self, batch: Sequence[Prepared]) -> None:
         self._batch = batch
@@ -304,9 +304,9 @@ class Latest(Mapping[Identity, Prepared]):
 def write_batch(
     db: Connection, batch: Mapping[Identity, Prepared], source: int = 0
 ) -> tuple[dict[Identity, Version], int]:
-    """Swap in the new versions of documents; the old ones, and how many chunks the new ones have.
+    """Replace documents by their new versions; the old versions, and how many chunks the new ones have.
 
-    They become those of a source, if one is named. No more than some documents are held at once.
+    They become members of the source, if one is named. Only some documents are in memory at once.
     """
     if not batch:
         return {}, 0
@@ -329,7 +329,7 @@ def write_batch(
 
 
 def _some(batch: Mapping[Identity, Prepared]) -> Iterator[dict[Identity, Prepared]]:
-    """Documents, as many at once as the indexer writes."""
+    """Documents in batches as large as those of the indexer."""
     some, size = dict[Identity, Prepared](), 0
     for identity in batch:
         some[identity] = batch[identity]
@@ -342,7 +342,7 @@ def _some(batch: Mapping[Identity, Prepared]) -> Iterator[dict[Identity, Prepare
 
 
 def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: int) -> None:
-    """Add what documents consist of, and themselves where they replace none."""
+    """Insert the parts of documents, and the documents that are new."""
     numbered = [(row, new) for row, new, _ in documents]
     added = [(row, new) for row, new, replaces in documents if not replaces]
     copy_rows(db, "documents", _DOCUMENT_TYPES, (_values(row, new, now) for row, new in added))
@@ -356,7 +356,7 @@ def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: i
 
 
 def add_members(db: Connection, source: int, seen: Mapping[int, int]) -> None:
-    """Make documents those of a source, with when their files were seen."""
+    """Make documents members of a source, each with when its file was seen."""
     db.execute(
         "INSERT INTO quire.members (document, source, collection, seen)"
         " SELECT d.seq, %s, d.collection, n.seen"
@@ -368,7 +368,7 @@ def add_members(db: Connection, source: int, seen: Mapping[int, int]) -> None:
 
 
 def rename(db: Connection, paths: Mapping[int, str]) -> set[int]:
-    """Give documents other paths; those that are gone, or whose new path is taken, are left as they are."""
+    """Rename documents; those that were not, because they are gone or the new path is taken."""
     found = db.execute(
         "SELECT seq, collection, kind, path FROM quire.documents WHERE seq = ANY (%s)", (list(paths),)
     ).fetchall()
@@ -387,7 +387,7 @@ def rename(db: Connection, paths: Mapping[int, str]) -> set[int]:
 
 
 def identity_of(new: Prepared) -> Identity:
-    """What makes it the same document as another."""
+    """The identity of a document."""
     return new.collection, new.kind, new.path
 
 
@@ -402,13 +402,13 @@ def _number(id: str) -> int:
 
 
 def _lock(db: Connection, ids: Iterable[str]) -> None:
-    """Wait for other writers of documents, in an order that all keep to."""
+    """Wait for other writers of the same documents. All writers lock in the same order."""
     keys = sorted({_number(id) for id in ids})
     db.execute("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", (keys,))
 
 
 def _stored(db: Connection, wanted: Iterable[Identity]) -> dict[Identity, Version]:
-    """Row and version of the documents that are there, which no one else can change until the end."""
+    """Row and version of the stored documents, locked until the transaction ends."""
     collections, kinds, paths = zip(*wanted, strict=True)
     rows = db.execute(
         "SELECT d.seq, d.updated_at, d.collection, d.kind, d.path FROM quire.documents AS d"
@@ -422,7 +422,7 @@ def _stored(db: Connection, wanted: Iterable[Identity]) -> dict[Identity, Versio
 def _numbers(
     db: Connection, batch: Iterable[Identity], old: Mapping[Identity, Version]
 ) -> dict[Identity, int]:
-    """The row of each document; a new one has that of its id, or the next that is free."""
+    """The row of each document. A new one gets that of its id, or the next that is free."""
     numbers = {identity: row for identity, (row, _) in old.items()}
     new = {identity: _number(_id(identity)) for identity in batch if identity not in old}
     taken = set(numbers.values())

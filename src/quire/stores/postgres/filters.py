@@ -12,7 +12,7 @@ from quire.stores.rows import storable
 
 def conditions(filters: Filters) -> tuple[str, list[Any]]:
     """A condition on documents `d`, "" for none, and its values."""
-    where, args = shared.conditions(filters, _Postgres())
+    where, args = shared.conditions_in(filters, _Postgres())
     return " AND ".join(where), args
 
 

@@ -31,13 +31,13 @@ WHERE n.nspname = 'quire' AND v.extname = 'vector'
 
 
 class Schema:
-    """The tables of a library, which one process at a time brings up to date."""
+    """The tables of a library. One process at a time brings them up to date."""
 
     def __init__(self, db: Connection, name: str) -> None:
         self.db, self.name = db, name
 
     def bring_up(self, create: bool) -> None:
-        """Make or upgrade what is there. Raises NoResults if nothing is and it is not to be made."""
+        """Create or upgrade the library. Raises NoResults if there is none and `create` is not set."""
         if self._applied() is None and not create:
             raise NoResults(f"No library at {self.name}. Make one with: quire add ./docs")
         if self._applied() != migrate.newest("postgres"):
@@ -80,7 +80,7 @@ class Schema:
         try:
             self.db.execute("CREATE EXTENSION IF NOT EXISTS vector")
         except psycopg.Error as refused:
-            raise LibraryError(self.name, f"{_NO_VECTOR} ({one_line(refused)})") from refused
+            raise LibraryError(self.name, f"{_NO_VECTOR} ({message_of(refused)})") from refused
 
     def _vector(self) -> str | None:
         found = self._value("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
@@ -92,7 +92,7 @@ class Schema:
 
 
 def wrong_version(server: int, vector: str) -> str | None:
-    """What is too old in a server, and what to do about it; None if nothing is."""
+    """The problem with a server that is too old, and what to do about it; None if there is none."""
     if server < MIN_SERVER:
         found = f"{server // 10_000}.{server % 10_000}"
         return f"is PostgreSQL {found}, and Quire needs {MIN_SERVER // 10_000} or later. Upgrade the server."
@@ -110,7 +110,7 @@ def version_of(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
 
 
-def one_line(problem: Exception) -> str:
+def message_of(problem: Exception) -> str:
     """The message of an error, on one line."""
     return " ".join(str(problem).split())
 

@@ -21,16 +21,16 @@ class PostgresSources(PostgresDocuments):
         return [source_row(row) for row in rows]
 
     def put_sources(self, sources: Sequence[SourceRow]) -> None:
-        """Remember sources, or what is new of them."""
+        """Add sources, or update those that are stored."""
         self.db.write(lambda db: _put_sources(db, sources))
 
     def source_now(self, source: SourceRow) -> SourceRow | None:
-        """A source as it is now; None if it was removed."""
+        """A source as it is stored now; None if it was removed."""
         rows = self.db.rows("SELECT * FROM quire.sources WHERE seq = %s", (source.seq,))
         return source_row(rows[0]) if rows else None
 
     def note_checked(self, sources: Sequence[SourceRow]) -> None:
-        """Note when sources were checked, and their problems."""
+        """Store when sources were checked, and their problems."""
         rows = [(source.checked_at, storable(source.problem), source.seq) for source in sources]
 
         def action(db: Connection) -> None:
@@ -42,7 +42,7 @@ class PostgresSources(PostgresDocuments):
         self.db.write(action)
 
     def drop_sources(self, sources: Sequence[SourceRow]) -> int:
-        """Remove sources, and the documents that no other source holds; how many these were."""
+        """Remove sources, and the documents that no other source holds; how many documents."""
 
         def action(db: Connection) -> int:
             removed = 0
@@ -56,7 +56,7 @@ class PostgresSources(PostgresDocuments):
         return self.db.write(action)
 
     def move_source(self, old: SourceRow, new: SourceRow) -> None:
-        """Put a source at another place, with all that is known of its documents."""
+        """Move a source to another place; its documents stay its own."""
 
         def action(db: Connection) -> None:
             _move_source(db, old, new)
@@ -78,7 +78,7 @@ class PostgresSources(PostgresDocuments):
         return [Member(*row) for row in rows]
 
     def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
-        """Take documents from a source; those that no other holds are deleted. How many these were."""
+        """Take documents from a source, and delete those that no other source holds; how many."""
 
         def action(db: Connection) -> int:
             removed = self._leave(db, source, documents)
@@ -88,7 +88,7 @@ class PostgresSources(PostgresDocuments):
         return self.db.write(action)
 
     def join(self, members: Sequence[Member]) -> None:
-        """Make documents those of sources, in one transaction."""
+        """Add documents to sources, in one transaction."""
 
         def action(db: Connection) -> None:
             for number in {member.source for member in members}:
@@ -115,11 +115,11 @@ class PostgresSources(PostgresDocuments):
         return self.db.write(action)
 
     def adopted(self) -> bool:
-        """Whether all documents have the sources that they came from. Only the owner sees to it."""
+        """Whether every document has its source. Only the owner can change that."""
         return self.db.is_scoped or self.db.value("SELECT 1 FROM quire.facts WHERE name = 'adopt'") is None
 
     def note_adopted(self) -> None:
-        """Note that they have."""
+        """Note that every document has its source."""
 
         def action(db: Connection) -> None:
             db.execute("DELETE FROM quire.facts WHERE name = 'adopt'")
@@ -128,7 +128,7 @@ class PostgresSources(PostgresDocuments):
 
 
 def _put_sources(db: Connection, sources: Iterable[SourceRow]) -> None:
-    """Remember sources, or what is new of them."""
+    """Add sources, or update those that are stored."""
     with db.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO quire.sources VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (seq)"
@@ -139,7 +139,7 @@ def _put_sources(db: Connection, sources: Iterable[SourceRow]) -> None:
 
 
 def _move_source(db: Connection, old: SourceRow, new: SourceRow) -> None:
-    """Put a source at another place, with all that is known of its documents."""
+    """Move a source to another place; its documents stay its own."""
     _put_sources(db, [new])
     db.execute(
         "UPDATE quire.documents SET root = %s WHERE root = %s AND url IS NULL AND seq IN"
@@ -152,7 +152,7 @@ def _move_source(db: Connection, old: SourceRow, new: SourceRow) -> None:
 
 
 def _sight(db: Connection, source: int, seen: Sequence[Sighting]) -> None:
-    """Note sizes and times of files whose documents are unchanged, and whose they are."""
+    """Store sizes and times of files whose documents are unchanged, and make them members."""
     columns = zip(*sorted((one.document, one.size, one.mtime_ns) for one in seen), strict=True)
     db.execute(
         "UPDATE quire.documents AS d SET size = n.size, mtime_ns = n.mtime FROM"
@@ -164,7 +164,7 @@ def _sight(db: Connection, source: int, seen: Sequence[Sighting]) -> None:
 
 
 def _changed(db: Connection, seen: Sequence[Sighting]) -> set[int]:
-    """The documents that are gone, or stored in another version than was seen."""
+    """The documents that are gone, or of which another version is stored than was seen."""
     known = [one for one in seen if one.checksum]
     same = db.execute(
         "SELECT d.seq FROM unnest(%s::bigint[], %s::text[]) AS n (document, checksum)"

@@ -1,7 +1,7 @@
 """The vectors of a PostgreSQL library: pgvector's halfvec, found by an HNSW index for each model.
 
 In go vectors of texts, out come the chunks nearest to one. Always: a vector belongs to a text of a
-document, and serves every chunk of it that has that text; one whose text is gone is remembered until
+document, and serves every chunk of it that has that text; one whose text is gone is cached until
 there are too many; filters and scope apply before the cut; writing is part of the store's transaction.
 """
 
@@ -31,7 +31,7 @@ from quire.stores.rows import MAX_CHUNKS, ChunkRow, Model, Unembedded, storable
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
-REMEMBERED = 10_000  # vectors of texts that are gone
+REMEMBERED = 10_000  # cached vectors of texts that are gone
 EXACT = 20_000  # chunks within filters: so many are compared one by one, which misses none
 _MAX_INDEXED = 4000  # numbers of a vector that HNSW takes
 _LIVE = "EXISTS (SELECT 1 FROM quire.chunks AS c WHERE c.document = v.document AND c.digest = v.digest)"
@@ -46,7 +46,7 @@ class VectorTable:
     # ----------------------------------------------------------------------------------- models
 
     def make_known(self, db: Connection, name: str, dimension: int) -> None:
-        """Note a model and make the index of its vectors; the first model is active."""
+        """Add a model and the index of its vectors; the first model is active."""
         row = db.execute(
             "INSERT INTO quire.models (name, dimension, active)"
             " VALUES (%s, %s, NOT EXISTS (SELECT 1 FROM quire.models)) ON CONFLICT DO NOTHING RETURNING id",
@@ -61,7 +61,7 @@ class VectorTable:
             db.execute(sql)
 
     def forget(self, db: Connection, model: Model) -> None:
-        """Delete a model and all that it made."""
+        """Delete a model and all its vectors."""
         db.execute("DELETE FROM quire.models WHERE id = %s", (model.id,))
         db.execute(f"DROP INDEX IF EXISTS quire.vectors_{model.id}")
 
@@ -80,7 +80,7 @@ class VectorTable:
         count_embedded(db, {document for document, _ in rows})
 
     def reuse(self, db: Connection, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
-        """Give chunks the vectors that are known for their texts; which have got one."""
+        """Give chunks the cached vectors of their texts; the chunks that got one."""
         texts = _texts(db, chunks)
         wanted = list(dict.fromkeys(texts.values()))
         rows = db.execute(
@@ -102,7 +102,7 @@ class VectorTable:
         return {chunk for chunk, text in texts.items() if text[:2] in given}
 
     def let_go(self, db: Connection, documents: Sequence[int], *, all: bool = False) -> None:
-        """Remember the vectors of texts that documents no longer have, or of all their texts."""
+        """Move the vectors of texts that documents no longer have, or of all their texts, to the cache."""
         gone = f"v.document = ANY (%s) AND {'true' if all else f'NOT {_LIVE}'}"
         moved = (
             f"WITH gone AS (DELETE FROM quire.vectors AS v WHERE {gone}"
@@ -148,7 +148,7 @@ class VectorTable:
         return [(document, index, section, score) for document, index, section, score in rows]
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
-        """How near chunks are to a vector; those without one are left out."""
+        """The cosines of chunks with a vector. Chunks without a vector are left out."""
         rows = self.db.rows(
             f"SELECT {CHUNK_ID}, -(v.vector::halfvec({model.dimension}) <#> %s) FROM {CHUNKS_BY_ID}"
             f" JOIN quire.vectors AS v USING (document, digest) WHERE v.model = {model.id}",
@@ -157,7 +157,7 @@ class VectorTable:
         return {row[0]: row[1] for row in rows}
 
     def of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
-        """The vectors of chunks; those without one are left out."""
+        """The vectors of chunks. Chunks without a vector are left out."""
         import numpy as np
 
         rows = self.db.rows(
@@ -168,7 +168,7 @@ class VectorTable:
         return {chunk: np.frombuffer(sent, ">f2", offset=4).astype(np.float32) for chunk, sent in rows}
 
     def _is_small(self, where: str, args: list[Any]) -> bool:
-        """Whether so few chunks are within filters and scope that all are compared."""
+        """Whether filters and scope leave so few chunks that all are compared."""
         counting = (
             "SELECT count(*), coalesce(sum(chunk_count), 0) FROM (SELECT d.chunk_count"
             f" FROM quire.documents AS d WHERE {where or 'true'} LIMIT {EXACT + 1}) AS few"
@@ -185,7 +185,7 @@ def _half(vector: Vectors) -> HalfVector:
 
 
 def _texts(db: Connection, chunks: Sequence[Unembedded]) -> dict[int, tuple[int, bytes, str]]:
-    """Chunks of the versions that are stored: document, digest and collection. They stay until the end."""
+    """Chunks whose version is still stored: document, digest and collection, locked until the end."""
     rows = db.execute(
         "SELECT seq, updated_at FROM quire.documents WHERE seq = ANY (%s) ORDER BY seq FOR NO KEY UPDATE",
         ([chunk.document for chunk in chunks],),
@@ -226,7 +226,7 @@ class PostgresVectors(PostgresPart):
         return list(self.db.once("models", lambda: [Model(*row) for row in self.db.rows(statement)]))
 
     def model(self, name: str, dimension: int) -> Model:
-        """A model by its name and dimension, made known if it is new; the first is active."""
+        """A model by its name and dimension, added if it is new; the first is active."""
         found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
         if found:
             return found
@@ -239,7 +239,7 @@ class PostgresVectors(PostgresPart):
         return self.model(name, dimension)
 
     def activate(self, model: Model) -> None:
-        """Search with this model from now on, and forget the vectors of all others."""
+        """Search with this model from now on, and delete the vectors of all others."""
         others = [other for other in self.models() if other.id != model.id]
 
         def action(db: Connection) -> None:
@@ -251,7 +251,7 @@ class PostgresVectors(PostgresPart):
         self.db.write(action)
 
     def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
-        """Chunks that have no vector of a model, in order, from behind one on."""
+        """Chunks that have no vector of a model, by id, beginning after one."""
         with self.db.reading():
             # Of documents that lack one; only the first of them may have all it lacks before that place.
             rows = self.db.rows(
@@ -291,7 +291,7 @@ class PostgresVectors(PostgresPart):
         return int(self.db.value(statement, model.id))
 
     def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
-        """Give chunks the vectors that are remembered for their texts; which have got one."""
+        """Give chunks the cached vectors of their texts; the chunks that got one."""
 
         def action(db: Connection) -> set[int]:
             given = self.vectors.reuse(db, model, chunks)
@@ -316,7 +316,7 @@ class PostgresVectors(PostgresPart):
         return {row[0]: row[1] for row in rows}
 
     def note_failures(self, failures: Mapping[int, str]) -> None:
-        """Remember why documents could not be embedded, in place of what was remembered before."""
+        """Replace the stored reasons why documents could not be embedded."""
 
         def action(db: Connection) -> None:
             db.execute("DELETE FROM quire.embedding_failures")
@@ -339,9 +339,9 @@ class PostgresVectors(PostgresPart):
         ]
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
-        """How near chunks are to a vector; those without one are left out."""
+        """The cosines of chunks with a vector. Chunks without a vector are left out."""
         return self.vectors.cosines(model, vector, chunks)
 
     def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
-        """The vectors of chunks; those without one are left out."""
+        """The vectors of chunks. Chunks without a vector are left out."""
         return self.vectors.of(model, chunks)

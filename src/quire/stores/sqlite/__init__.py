@@ -9,7 +9,7 @@ __all__ = ["SqliteStore"]
 
 
 class SqliteStore(SqliteSources):
-    """One open file."""
+    """A library in one SQLite file."""
 
     def _forget(self) -> None:
         super()._forget()
@@ -20,12 +20,12 @@ class SqliteStore(SqliteSources):
         return str(self._value("SELECT value FROM facts WHERE name = 'id'"))
 
     def version(self) -> str:
-        """A word that no other content of any library has."""
+        """A string that changes with every write, and that no other or restored library has."""
         history = self._value("SELECT value FROM facts WHERE name = 'history'")
         return f"{self.library_id()}:{history.partition(' ')[0]}"
 
     def kinds(self) -> frozenset[str]:
-        """The kinds of documents there are."""
+        """The kinds of documents in the library."""
         generation = self.generation()
         if self._kinds[0] != generation:
             rows = self.db.execute("SELECT DISTINCT kind FROM documents")
@@ -52,7 +52,7 @@ class SqliteStore(SqliteSources):
         return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()), embedded, name)
 
     def check(self) -> list[str]:
-        """What is wrong with the library; empty if all is well."""
+        """Problems with the library; empty if there are none."""
         wrong = [row[0] for row in self.db.execute("PRAGMA integrity_check") if row[0] != "ok"]
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
         wrong += [] if self.read_only else self.keywords.check()

@@ -1,8 +1,7 @@
-"""The file and the transactions of a SQLite library.
+"""A SQLite database: its connection and transactions, and what all parts of a store use.
 
-In goes a path, out come a connection and transactions on it. Always: a file is identified before it is
-opened for writing, and what is not ours stays as it is; a transaction is on the file that is at the path, and
-a file that was replaced is never written to; the schema is brought up to date after a copy was made.
+In goes a path, out come a connection and transactions on it. Always: a transaction is on the file that is
+at the path, and a file that was replaced is never written to; the schema is upgraded after a backup.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _REPLACEMENTS = 20  # of the file while a transaction is begun
 
 @dataclass(slots=True)
 class _Work:
-    """Writing that is under way."""
+    """Writing in progress."""
 
     depth: int = 0  # how often it was begun within itself
     is_bound: bool = False  # to the file that it began with
@@ -57,7 +56,7 @@ class FileConnection(FileOpener):
         self._db: sqlite3.Connection
 
     def _forget(self) -> None:
-        """Forget what was found out about the content, which is another's now."""
+        """Drop what is cached of the content."""
         self._known: State | None = None
 
     def _roll_back(self) -> None:
@@ -87,15 +86,15 @@ class FileConnection(FileOpener):
             return None
 
     def _recognize(self, view: State) -> None:
-        """Forget what is known of the content if it has not come of what it was, by other programs."""
+        """Drop what is cached if the content does not follow from what it was."""
         if self._known and not view.follows(self._known):
             self._forget()
         self._known = view
 
     def _is_log_in_the_way(self) -> bool:
-        """Whether the log of a file that was replaced has changes which the new one would be taken to have.
+        """Whether the log of a replaced file has changes that would be applied to the new file.
 
-        Changes to the old file go into the old file. Others are of a process that has opened the new one.
+        Changes to the old file go into the old file. Others are from a process that has opened the new one.
         """
         if self._file is None or self.read_only:
             return False
@@ -106,7 +105,7 @@ class FileConnection(FileOpener):
         return self._file.is_log_in_the_way()
 
     def _drop(self) -> None:
-        """Close the connection, unless that would harm the file that has taken the place of its own."""
+        """Close the connection, unless that would harm a file that replaced its own."""
         self._is_open, file = False, self._file
         if file is None:
             self._db.close()
@@ -117,7 +116,7 @@ class FileConnection(FileOpener):
             file.abandon(self._db)
 
     def _may_close(self, file: OpenFile) -> bool:
-        """Whether closing folds nothing into another file, and deletes no log that belongs to one."""
+        """Whether closing changes no other file, and deletes no log of another file."""
         try:
             if not file.is_there():
                 return False
@@ -126,7 +125,7 @@ class FileConnection(FileOpener):
             return False
 
     def _is_ours(self, file: OpenFile) -> bool:
-        """Whether the file at the path will be what the connection sees, once its log is folded in."""
+        """Whether the file at the path will be what the connection sees, after a checkpoint."""
         if file.is_untouched():
             return True
         self._db.execute("BEGIN")
@@ -136,17 +135,17 @@ class FileConnection(FileOpener):
             self._db.execute("ROLLBACK")
 
     def settle(self) -> None:
-        """Fold the log into the file, so that the file alone is the library; not while others read it."""
+        """Checkpoint, so that the file alone is the library; not while others read it."""
         if not self._is_open or self._file is None or self._db.in_transaction or self._work.depth:
             return
         if not self.read_only and self._file.is_at_path():
             self._fold()
 
     def _fold(self) -> None:
-        """Fold the log in, without waiting. What cannot be folded in now is kept by the log.
+        """Checkpoint without waiting. What cannot be written to the file now stays in the log.
 
-        What a transaction has just written to a file that was replaced meanwhile goes into that file, and
-        soon: in the log it would be taken for changes to the new one.
+        If the file was replaced meanwhile, what a transaction has just written goes into that file at once:
+        from the log it would be applied to the new one.
         """
         file = self._file
         if file is None or file.has_empty_log():
@@ -158,7 +157,7 @@ class FileConnection(FileOpener):
             self._checkpoint(0)
 
     def _checkpoint(self, seconds: float) -> None:
-        """Fold the log into the connection's file, waiting so long for others who use it."""
+        """Write the log into the connection's file, waiting at most so long for others who use it."""
         try:
             self._db.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -182,7 +181,7 @@ class SqliteDatabase(FileConnection):
         if self._is_closed:
             raise self._error("was closed")
         self.read_only, self._is_open = False, False
-        self._file: OpenFile | None = None  # None also while it is being opened, and where there is no file
+        self._file = None
         try:
             self._db = self._open(create)
         except (sqlite3.Error, OSError) as problem:
@@ -201,7 +200,7 @@ class SqliteDatabase(FileConnection):
             self.settle()
 
     def _prepare(self) -> OpenFile | None:
-        """Bring what was opened up to date; its file."""
+        """Bring the opened file up to date, and return it."""
         if self.path == ":memory:":
             self._bring_up()
             return None
@@ -220,10 +219,10 @@ class SqliteDatabase(FileConnection):
         self._renew()
 
     def _renew(self) -> None:
-        """Bring what is stored up to date, once the schema is."""
+        """Bring the content up to date, after the schema."""
 
     def _migrate(self) -> None:
-        """Bring the schema up to date in a transaction, after a copy has been made."""
+        """Bring the schema up to date in a transaction, after a backup."""
         version = self._value("PRAGMA user_version")
         if version == migrate.newest("sqlite"):
             return
@@ -243,7 +242,7 @@ class SqliteDatabase(FileConnection):
             self.db.execute(f"PRAGMA user_version = {migrate.newest('sqlite')}")
 
     def _use_log(self) -> None:
-        """Write-ahead logging, which the file remembers. SQLite does not wait for a lock here: we do."""
+        """Switch the file to write-ahead logging. SQLite does not wait for a lock here, so we do."""
         until = time.monotonic() + files.BUSY_SECONDS
         while True:
             try:
@@ -271,7 +270,7 @@ class SqliteDatabase(FileConnection):
         return self._db
 
     def _look(self) -> None:
-        """Open what is at the path now, if it is another file; never within a transaction."""
+        """Open what is at the path now, if it is another file; never inside a transaction."""
         if self._is_open and (self._file is None or self._work.depth or self._db.in_transaction):
             return
         if not (self._is_open and self._file and self._file.is_as_seen()):
@@ -279,7 +278,7 @@ class SqliteDatabase(FileConnection):
                 pass
 
     def _begin(self, statement: str) -> None:
-        """Begin a transaction on the file that is at the path, which may be replaced at any moment."""
+        """Begin a transaction on the file that is at the path. It may be replaced at any time."""
         for _ in range(_REPLACEMENTS):
             if not self._is_open:
                 self._start()
@@ -295,7 +294,7 @@ class SqliteDatabase(FileConnection):
         raise self._error("is replaced again and again. Nothing was written.")
 
     def _change(self) -> None:
-        """Let go of a file that was replaced, and open what is at its path."""
+        """Drop a file that was replaced, and open what is at its path."""
         assert self._file  # noqa: S101 - only a file is replaced
         self._file.check_log()
         if self._work.is_bound:
@@ -333,7 +332,7 @@ class SqliteDatabase(FileConnection):
 
     @contextmanager
     def _working(self, *, is_bound: bool) -> Iterator[None]:
-        """At the end of the outermost, what was written is in the file, and the file is at its path."""
+        """At the end of the outermost, all writes are in the file, and the file is at its path."""
         work = self._work
         if work.depth == 0:
             work.has_written, work.is_bound = False, is_bound
@@ -351,7 +350,7 @@ class SqliteDatabase(FileConnection):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All or nothing. Says why where the file cannot be written."""
+        """A transaction, all or nothing. Raises LibraryError if the file cannot be written."""
         with self._working(is_bound=False):
             try:
                 self._begin_writing()
@@ -393,7 +392,7 @@ class SqliteDatabase(FileConnection):
             yield from self.db.execute(f"{sql} IN ({', '.join('?' * len(some))})", some)
 
     def generation(self) -> int:
-        """A number that moves whenever anything is written."""
+        """A number that grows with every write."""
         return int(self._value("SELECT value FROM facts WHERE name = 'generation'"))
 
     def _next_generation(self) -> None:

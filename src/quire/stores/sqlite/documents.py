@@ -47,7 +47,7 @@ class SqliteDocuments(SqliteWords, SqliteVectors):
     def write(
         self, batch: Sequence[Prepared], source: SourceRow | None = None, gone: Sequence[int] = ()
     ) -> list[bool]:
-        """Write documents in one transaction, and remove some; for each, whether it replaced one."""
+        """Write documents in one transaction, and remove what is gone; for each, whether it replaced one."""
         with self._transaction():
             self._leave(source, gone)
             written = [self._write_one(prepared) for prepared in batch]
@@ -60,7 +60,7 @@ class SqliteDocuments(SqliteWords, SqliteVectors):
         return [replaces for _, replaces in written]
 
     def _write_one(self, new: Prepared) -> tuple[int, bool]:
-        """The row of a document that was written, and whether it replaced one."""
+        """Write a document; its row, and whether it replaced one."""
         identity = (new.collection, new.kind, new.path)
         old = self.db.execute(
             "SELECT seq, updated_at FROM documents WHERE (collection, kind, path) = (?, ?, ?)", identity
@@ -110,21 +110,21 @@ class SqliteDocuments(SqliteWords, SqliteVectors):
             self.db.execute("INSERT INTO fetches VALUES (?, ?, ?)", (row, new.etag, new.last_modified))
 
     def _drop_parts(self, row: int) -> None:
-        """Take out sections, chunks and terms of a document."""
+        """Delete the sections, chunks and terms of a document."""
         self.keywords.remove(list(self._words_of(row)))
         for table in ("chunks", "tags", "fetches"):
             self.db.execute(f"DELETE FROM {table} WHERE document = ?", (row,))
         self.db.execute("DELETE FROM sections WHERE document = ?", (row,))
 
     def _words_of(self, row: int) -> Iterator[tuple[int, str, str, str]]:
-        """The terms of each chunk of a document, worked out from what is stored."""
+        """The terms of each chunk of a stored document."""
         texts = self._texts(row)
         found = self.db.execute(f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE document = ?", (row,)).fetchall()
         for chunk in (ChunkRow(*values) for values in found):
             yield chunk.id, *texts.words(chunk)
 
     def _renew(self) -> None:
-        """Make the keyword index anew if other rules made its terms: it could not take them out again."""
+        """Rebuild the keyword index if another version of the analyzer made its terms."""
         if self.read_only or self._value("SELECT value FROM facts WHERE name = 'terms'") == _TERMS:
             return
         with self._transaction():
@@ -151,7 +151,7 @@ class SqliteDocuments(SqliteWords, SqliteVectors):
             self._next_generation()
 
     def _remove_one(self, row: int) -> bool:
-        """Delete a document; whether it was there: another process may have been quicker."""
+        """Delete a document; whether it was there. Another process may have been quicker."""
         if not self.db.execute("SELECT 1 FROM documents WHERE seq = ?", (row,)).fetchone():
             return False
         self._drop_parts(row)
@@ -196,7 +196,7 @@ class SqliteDocuments(SqliteWords, SqliteVectors):
         return bytes(self._value("SELECT source FROM documents WHERE seq = ?", row))
 
     def passage(self, row: int, start: int, end: int) -> str:
-        """The text of some bytes of a document, without reading the rest."""
+        """The text between two byte offsets of a document, without reading the rest."""
         with self.db.blobopen("documents", "source", row, readonly=True) as source:
             beginning = source.read(2)
             source.seek(start)
@@ -236,24 +236,24 @@ class SqliteDocuments(SqliteWords, SqliteVectors):
         }
 
     def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
-        """The tags of documents, in order; nothing of those without."""
+        """The tags of documents, in order. Documents without tags are left out."""
         found: dict[int, list[str]] = {}
         for row, tag in self._in("SELECT document, tag FROM tags WHERE document", rows):
             found.setdefault(row, []).append(tag)
         return {row: tuple(sorted(tags)) for row, tags in found.items()}
 
     def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
-        """What a server said of documents: etag and last modified; nothing of those it did not send."""
+        """The etag and last-modified of documents. Those that came without either are left out."""
         found = self._in("SELECT document, etag, last_modified FROM fetches WHERE document", rows)
         return {row: (etag, modified) for row, etag, modified in found}
 
-    def note_fetched(self, said: Mapping[int, tuple[str | None, str | None]]) -> None:
-        """Note what a server now says of documents, by row, whose content is unchanged."""
+    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
         with self._transaction():
-            self.db.executemany("DELETE FROM fetches WHERE document = ?", ((row,) for row in said))
+            self.db.executemany("DELETE FROM fetches WHERE document = ?", ((row,) for row in validators))
             self.db.executemany(
                 "INSERT INTO fetches SELECT seq, ?, ? FROM documents WHERE seq = ?",
-                ((etag, modified, row) for row, (etag, modified) in said.items() if etag or modified),
+                ((etag, modified, row) for row, (etag, modified) in validators.items() if etag or modified),
             )
 
 

@@ -1,8 +1,8 @@
-"""The file of an open SQLite library: whether it still is what stands at its path.
+"""The file of a SQLite library: opening it, and whether it is still the one at its path.
 
-In go a path and what a connection sees; out comes whether the connection may be used. Always: the file is
-read through SQLite alone. Whoever closes another descriptor of it drops all locks that this process has on
-it. Nothing here writes.
+In go a path and the state that a connection sees; out comes whether the connection may be used. Always:
+the file is read through SQLite alone, because closing another descriptor of it would drop all locks that
+this process has on it; files that are not libraries stay unchanged; nothing here writes.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ Beside = tuple[Place | None, Place | None]  # of -wal and -shm
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a library says of itself. Two of the same state are the same, page by page."""
+    """The identity and version of a library. Two files of the same state are the same, page by page."""
 
     id: str
     history: tuple[str, ...]  # its last writes, the newest first
     layout: tuple[int, int]  # schema cookie, which VACUUM changes, and number of pages
 
     def follows(self, other: State) -> bool:
-        """Whether it has been the other one."""
+        """Whether this state comes from the other one."""
         return self.id == other.id and other.history[0] in self.history
 
     def may_follow(self, other: State) -> bool:
-        """Whether it has been the other one, as far as it remembers; older schemas have no id."""
+        """Whether this state may come from the other one. Histories are cut, and older schemas have no id."""
         if not (self.id and other.id):
             return not other.id
         return self.follows(other) or (self.id == other.id and _number(other, 0) < _number(self, -2))
@@ -77,21 +77,21 @@ def _number(state: State, at: int) -> int:
 
 
 def state_of(db: sqlite3.Connection) -> State:
-    """What a connection sees, at one moment where it is in a transaction."""
+    """The state that a connection sees."""
     facts = dict(db.execute("SELECT name, value FROM facts WHERE name IN ('id', 'history')").fetchall())
     layout = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("schema_version", "page_count"))
     return State(facts.get("id", ""), tuple(facts.get("history", "").split()), (next(layout), next(layout)))
 
 
-def address(path: str, mode: str) -> str:
+def uri_of(path: str, mode: str) -> str:
     """The URI by which SQLite opens a file."""
     return f"file:{urllib.parse.quote(os.path.abspath(path))}?mode={mode}"
 
 
 def _state_at(path: str) -> State | None:
-    """What the file alone says, without its log; None if it is no library, or half written."""
+    """The state of the file alone, without its log; None if it is no library, or half written."""
     try:
-        with closing(sqlite3.connect(address(path, "ro&immutable=1"), uri=True)) as db:
+        with closing(sqlite3.connect(uri_of(path, "ro&immutable=1"), uri=True)) as db:
             # A log that is folded in only in part may leave fewer pages than the header says.
             db.execute("PRAGMA writable_schema = ON")
             return state_of(db)
@@ -132,13 +132,13 @@ class OpenFile:
         self._state: State | None = None  # what its content was
 
     def note_log(self) -> None:
-        """Keep hold of the log that the connection uses. No lock is on it, so it may be opened."""
+        """Open the log that the connection uses. No lock is on it, so it may be opened."""
         with suppress(OSError):
             self._log = os.open(self._log_path, os.O_RDONLY | os.O_CLOEXEC)
         self._shm = _note_beside(self.path, self.place)[1]
 
     def leave(self) -> None:
-        """Let go of what is held beside the connection, which was closed."""
+        """Close the log, after the connection was closed."""
         self._let_log_go()
         _leave(self.place)
 
@@ -148,7 +148,7 @@ class OpenFile:
             self._log = None
 
     def abandon(self, db: sqlite3.Connection) -> None:
-        """Let go of a connection that must not be closed."""
+        """Give up a connection that must not be closed."""
         abandon(db)
         self._let_log_go()
 
@@ -186,7 +186,7 @@ class OpenFile:
         return log and (self._shm is None or self._shm == place_of(f"{self.path}-shm"))
 
     def has_empty_log(self) -> bool:
-        """Whether nothing is in the log that the connection uses, be it deleted or not."""
+        """Whether the log that the connection uses is empty, even if it was deleted."""
         return self._log is None or os.fstat(self._log).st_size == 0
 
     def is_same(self, view: State | None) -> bool:
@@ -212,26 +212,26 @@ class OpenFile:
         return same
 
     def _goes_on(self, state: State | None, view: State) -> bool:
-        """Whether a log can lead from what the file alone says to what a connection sees."""
+        """Whether a log can lead from the state of the file alone to what a connection sees."""
         if state is None:  # tables of a new library that are folded in only in part
             return self._state is None or not self._state.id
         return view.may_follow(state) and (self._state is None or state.may_follow(self._state))
 
     def check_log(self) -> None:
-        """Refuse to go on without the changes in a log that is not at its path any more."""
+        """Raise LibraryError if a log with changes is no longer at its path."""
         if self.is_there() and not self.has_empty_log():
             raise self._error(_LOST)
 
     def note_changes(self) -> None:
-        """Remember that what is in the log now are changes to this file."""
+        """Remember that the log now has changes to this file."""
         self._salt = self._salt_now()
 
     def has_changes(self) -> bool:
-        """Whether what is in the log, be the file replaced or not, are certainly changes to this file."""
+        """Whether the log certainly has changes to this file, even if the file was replaced."""
         return self._salt != b"" and self._salt == self._salt_now()
 
     def _salt_now(self) -> bytes:
-        """Eight bytes of the log's head: others, whenever it was folded in and is begun anew."""
+        """The salt in the log's header, which changes whenever the log starts over after a checkpoint."""
         return b"" if self._log is None else os.pread(self._log, 8, 16)
 
     def is_log_in_the_way(self) -> bool:
@@ -241,7 +241,7 @@ class OpenFile:
         return place_of(self._log_path) == place_of(self._log)
 
     def wait_for_log(self, is_in_the_way: Callable[[], bool]) -> None:
-        """Wait until nothing is in the way in the log at the path of a replaced file. Raises LibraryError."""
+        """Wait until the log at the path of a replaced file is not in the way. Raises LibraryError."""
         for pause in _PAUSES:
             if not is_in_the_way():
                 return
@@ -323,7 +323,7 @@ def _leave(place: Place | None) -> None:
 
 
 class FileOpener:
-    """Opens the file at a path. Files that are no libraries stay as they are."""
+    """Opens the file at a path. Files that are not libraries stay unchanged."""
 
     path: str
     read_only: bool
@@ -335,7 +335,7 @@ class FileOpener:
         return self.path != ":memory:" and os.path.exists(self.path) and os.path.getsize(self.path) > 0
 
     def _open(self, create: bool) -> sqlite3.Connection:
-        """A connection to the file that is at the path, also after it was opened."""
+        """A connection to the file that is still at the path after it was opened."""
         if self.path == ":memory:":
             return sqlite3.connect(":memory:", isolation_level=None)
         before, db = place_of(self.path), self._open_file(create)
@@ -345,7 +345,7 @@ class FileOpener:
         return db
 
     def _open_file(self, create: bool) -> sqlite3.Connection:
-        """For writing if the file allows it, else for reading, even from a medium that cannot be written."""
+        """Open for writing if the file allows it, else for reading, even from a read-only medium."""
         if not self._exists():
             if not create:
                 raise self._error(EMPTY if os.path.exists(self.path) else GONE)
@@ -364,8 +364,7 @@ class FileOpener:
     def _connect(self, mode: str) -> sqlite3.Connection:
         if "immutable" in mode and os.path.exists(f"{self.path}-wal") and os.path.getsize(f"{self.path}-wal"):
             raise self._error("has a log beside it that cannot be read here. Copy both to a folder of yours.")
-        name = address(self.path, mode)
-        db = sqlite3.connect(name, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        db = sqlite3.connect(uri_of(self.path, mode), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute("PRAGMA synchronous = FULL")
@@ -377,7 +376,7 @@ class FileOpener:
         return db
 
     def _identify(self) -> None:
-        """Refuse a file that is no database, another program's, or a newer Quire's, without writing to it."""
+        """Refuse a file that is no database, another program's, or a newer Quire's. Nothing is written."""
         # Through SQLite alone: whoever closes a file that was opened in another way drops the locks that all
         # of this process's connections have on it. Then another process may delete their log.
         # Only a file with a log beside it needs more than itself to be read; opened otherwise, it gets one.

@@ -10,7 +10,7 @@ from quire.stores.filters import Condition, Filters
 
 def conditions(filters: Filters) -> tuple[list[str], list[Any]]:
     """SQL conditions on documents `d`, and their values."""
-    return shared.conditions(filters, _Sqlite())
+    return shared.conditions_in(filters, _Sqlite())
 
 
 class _Sqlite:

@@ -20,7 +20,7 @@ class SqliteSources(SqliteDocuments):
         return [source_row(row) for row in rows]
 
     def put_sources(self, sources: Sequence[SourceRow]) -> None:
-        """Remember sources, or what is new of them."""
+        """Add sources, or update those that are stored."""
         with self._transaction():
             self._put_sources(sources)
 
@@ -33,12 +33,12 @@ class SqliteSources(SqliteDocuments):
         )
 
     def source_now(self, source: SourceRow) -> SourceRow | None:
-        """A source as it is now; None if it was removed."""
+        """A source as it is stored now; None if it was removed."""
         row = self.db.execute("SELECT * FROM sources WHERE seq = ?", (source.seq,)).fetchone()
         return source_row(row) if row else None
 
     def note_checked(self, sources: Sequence[SourceRow]) -> None:
-        """Note when sources were checked, and their problems."""
+        """Store when sources were checked, and their problems."""
         with self._transaction():
             self.db.executemany(
                 "UPDATE sources SET checked_at = ?, problem = ? WHERE seq = ?",
@@ -46,7 +46,7 @@ class SqliteSources(SqliteDocuments):
             )
 
     def drop_sources(self, sources: Sequence[SourceRow]) -> int:
-        """Remove sources, and the documents that no other source holds; how many these were."""
+        """Remove sources, and the documents that no other source holds; how many documents."""
         removed = 0
         with self._transaction():
             for source in sources:
@@ -57,7 +57,7 @@ class SqliteSources(SqliteDocuments):
         return removed
 
     def move_source(self, old: SourceRow, new: SourceRow) -> None:
-        """Put a source at another place, with all that is known of its documents."""
+        """Move a source to another place; its documents stay its own."""
         with self._transaction():
             self._put_sources([new])
             self.db.execute(
@@ -83,14 +83,14 @@ class SqliteSources(SqliteDocuments):
         return [Member(*row) for row in rows]
 
     def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
-        """Take documents from a source; those that no other holds are deleted. How many these were."""
+        """Take documents from a source, and delete those that no other source holds; how many."""
         with self._transaction():
             removed = self._leave(source, documents)
             self._next_generation()
         return removed
 
     def join(self, members: Sequence[Member]) -> None:
-        """Make documents those of sources, in one transaction."""
+        """Add documents to sources, in one transaction."""
         with self._transaction():
             self.db.executemany(ADD_MEMBER, ((one.source, one.document, one.seen) for one in members))
 
@@ -112,12 +112,12 @@ class SqliteSources(SqliteDocuments):
         return refused
 
     def _is_version(self, one: Sighting) -> bool:
-        """Whether what is stored of a document is what was seen of it."""
+        """Whether the stored version of a document is the one that was seen."""
         same = "SELECT 1 FROM documents WHERE seq = ? AND ? IN ('', checksum)"
         return self.db.execute(same, (one.document, one.checksum)).fetchone() is not None
 
     def _rename(self, row: int, path: str) -> bool:
-        """Give a document another path, and so another id; whether it is there and the path is free."""
+        """Give a document another path and id; False if it is gone or the path is taken."""
         found = self.db.execute("SELECT kind, collection FROM documents WHERE seq = ?", (row,)).fetchone()
         if found is None:
             return False
@@ -129,11 +129,11 @@ class SqliteSources(SqliteDocuments):
         return True
 
     def adopted(self) -> bool:
-        """Whether all documents have the sources that they came from, or nothing can be done about it."""
+        """Whether every document has its source, or the file is read-only."""
         waiting = self.db.execute("SELECT 1 FROM facts WHERE name = 'adopt'").fetchone()
         return self.read_only or waiting is None
 
     def note_adopted(self) -> None:
-        """Note that they have."""
+        """Note that every document has its source."""
         with self._transaction():
             self.db.execute("DELETE FROM facts WHERE name = 'adopt'")

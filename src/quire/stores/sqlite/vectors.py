@@ -1,9 +1,8 @@
-"""The vectors of a SQLite library, behind a small class of their own.
+"""The vectors of a SQLite library.
 
-In go vectors of chunks, out come the chunks nearest to one. A search scans one bit of each number, and
-then weighs the best of them by eight bits of each. Always: blocks and vectors say the same; a vector
-whose chunk is gone is remembered by its text until its place is needed; writing is part of the
-store's transaction.
+In go vectors of chunks, out come the chunks nearest to one. A search scans signatures of one bit for each
+number, and rescores the best with eight bits for each. Always: blocks and vectors agree; a vector whose
+chunk is gone is cached by its text until its slot is needed; writing is part of the store's transaction.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 
     from quire.embed.base import Vectors
 
-RESCORED = 500  # of the nearest by one bit are weighed by eight; and more in larger libraries:
+RESCORED = 500  # of the nearest signatures are rescored; and more in larger libraries:
 RESCORED_SHARE = 0.002
-REMEMBERED = 10_000  # vectors of texts that are gone
+REMEMBERED = 10_000  # cached vectors of texts that are gone
 _BLOCK_BITS = 10
 _BLOCK = 1 << _BLOCK_BITS
 _MODEL_BITS = 32
-_FETCHED = 125  # vectors at a time, to be weighed
+_FETCHED = 125  # vectors that are rescored at a time
 _SLAB = 1 << 16  # vectors at a time: what is between two steps stays in the processor's cache
 
 _NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
@@ -50,7 +49,7 @@ class VectorTable:
     # ---------------------------------------------------------------------------------- writing
 
     def rebind(self, document: int, digests: Sequence[bytes], generation: int) -> None:
-        """Hand the vectors of a document to its new chunks, by their texts; let go of the others."""
+        """Give the vectors of a document to its new chunks with the same texts; the others become cached."""
         first = document * MAX_CHUNKS
         held = self.db.execute(
             "SELECT slot, chunk, digest FROM vectors WHERE chunk >= ? AND chunk < ?",
@@ -76,7 +75,7 @@ class VectorTable:
         self._patch({slot: (chunk, None) for slot, chunk in chunk_of.items()}, 0, generation)
 
     def reuse(self, model: Model, wanted: Mapping[int, bytes], generation: int) -> set[int]:
-        """Give chunks the vectors that are remembered for their texts; which have got one."""
+        """Give chunks the cached vectors of their texts; the chunks that got one."""
         given: dict[int, int] = {}
         copied: list[tuple[int, bytes, bytes]] = []
         low, high = _slots_of(model)
@@ -112,7 +111,7 @@ class VectorTable:
         self._patch(places, _width(model.dimension), generation)
 
     def _free_slots(self, model: Model, count: int) -> list[int]:
-        """Slots for new vectors: of those remembered for nothing if there are many, then new ones."""
+        """Slots for new vectors: cached ones if there are too many of those, then new ones."""
         low, high = _slots_of(model)
         remembered = "FROM vectors WHERE chunk IS NULL AND slot >= ? AND slot < ?"
         over = self._value(f"SELECT count(*) {remembered}", low, high) - REMEMBERED
@@ -142,7 +141,7 @@ class VectorTable:
             )
 
     def forget(self, model: Model) -> None:
-        """Delete all that a model made."""
+        """Delete all vectors of a model."""
         low, high = _slots_of(model)
         self.db.execute("DELETE FROM vectors WHERE slot >= ? AND slot < ?", (low, high))
         blocks = low >> _BLOCK_BITS, high >> _BLOCK_BITS
@@ -169,7 +168,7 @@ class VectorTable:
         return list(zip(chunks[best].tolist(), scores[best].tolist(), strict=True))
 
     def cosines(self, model: Model, vector: Vectors, slots: list[int]) -> Vectors:
-        """How near the vectors in some slots are to one."""
+        """The cosines of the vectors in some slots with one."""
         import numpy as np
 
         scores = np.empty(len(slots), np.float32)
@@ -188,7 +187,7 @@ class VectorTable:
         return scores
 
     def _scan(self, model: Model) -> _Scanned:
-        """The signatures of a model, of which only what was written since is read again."""
+        """The signatures of a model. Only blocks that were written since the last scan are read."""
         known = self._scanned.get(model.id) or _Scanned.nothing(model)
         low, high = (slot >> _BLOCK_BITS for slot in _slots_of(model))
         newer = self.db.execute(
@@ -203,7 +202,7 @@ class VectorTable:
         return self.db.execute(sql, args).fetchone()[0]
 
     def check(self, models: Iterable[Model]) -> list[str]:
-        """What is wrong with it."""
+        """Problems with the index; empty if there are none."""
         wrong = [problem for model in models for problem in self._check_model(model)]
         orphans = "chunk IS NOT NULL AND chunk NOT IN (SELECT id FROM chunks)"
         if lost := self._value(f"SELECT count(*) FROM vectors WHERE {orphans}"):
@@ -229,7 +228,7 @@ class VectorTable:
         yield from (f"vectors: block {block} has no vectors" for block in known)
 
     def _block_of(self, block: int, model: Model) -> tuple[bytes, bytes]:
-        """A block as its vectors make it."""
+        """The block that the vectors in its slots make."""
         chunks, width = bytearray(8 * _BLOCK), _width(model.dimension)
         signatures = bytearray(width * _BLOCK)
         rows = self.db.execute(
@@ -245,7 +244,7 @@ class VectorTable:
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
-    """Signatures as a search wants them: one array for each 64 bits."""
+    """Signatures in memory: one array for each 64 bits."""
 
     model: Model
     generation: int
@@ -263,7 +262,7 @@ class _Scanned:
         return cls(model, -1, {}, none, none, none, np.empty((_width(model.dimension) // 8, 0), np.uint64))
 
     def with_blocks(self, newer: list[tuple[int, int, bytes, bytes]]) -> _Scanned:
-        """With some blocks new or written anew; free slots are left out."""
+        """The same with new or changed blocks; free slots are left out."""
         import numpy as np
 
         blocks = self.blocks | {block: (chunks, signatures) for block, _, chunks, signatures in newer}
@@ -280,7 +279,7 @@ class _Scanned:
         return _Scanned(self.model, generation, blocks, slots[live], chunks, documents, columns)
 
     def nearest(self, signs: NDArray[uint64], documents: Iterable[int] | None, count: int) -> NDArray[int64]:
-        """The places of the nearest signatures, at least so many if there are."""
+        """The places of the nearest signatures: at least `count`, if there are so many."""
         import numpy as np
 
         among, words = None, self.words
@@ -302,7 +301,7 @@ class _Scanned:
 
 
 def _distances(words: NDArray[uint64], signs: NDArray[uint64]) -> Any:
-    """In how many bits each column differs from some."""
+    """The Hamming distance of each column."""
     import numpy as np
 
     total = np.empty(words.shape[1], np.uint16)
@@ -325,7 +324,7 @@ def _width(dimension: int) -> int:
 
 
 def _unpacked(blob: bytes, dimension: int) -> Vectors:
-    """A stored vector as it was, but for the rounding; storing it again gives the same bytes."""
+    """A stored vector, rounded. Storing it again gives the same bytes."""
     import numpy as np
 
     scale = np.frombuffer(blob, np.float32, 1)
@@ -339,7 +338,7 @@ def _signature(blob: bytes, dimension: int) -> bytes:
 
 
 def _signs(vector: Any) -> NDArray[uint64]:
-    """One bit for each number: whether it is over zero."""
+    """The signature of a vector: one bit for each number, set if it is above zero."""
     import numpy as np
 
     bits = np.zeros(_width(len(vector)), np.uint8)
@@ -368,7 +367,7 @@ class SqliteVectors(SqliteDatabase):
         return [Model(number, name, dimension, bool(active)) for number, name, dimension, active in rows]
 
     def model(self, name: str, dimension: int) -> Model:
-        """A model by its name and dimension, made known if it is new; the first is active."""
+        """A model by its name and dimension, added if it is new; the first is active."""
         found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
         if found:
             return found
@@ -381,7 +380,7 @@ class SqliteVectors(SqliteDatabase):
         return self.model(name, dimension)
 
     def activate(self, model: Model) -> None:
-        """Search with this model from now on, and forget the vectors of all others."""
+        """Search with this model from now on, and delete the vectors of all others."""
         with self._transaction():
             for other in self.models():
                 if other.id != model.id:
@@ -391,7 +390,7 @@ class SqliteVectors(SqliteDatabase):
             self._next_generation()
 
     def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
-        """Chunks that have no vector of a model, in order, from behind one on."""
+        """Chunks that have no vector of a model, by id, beginning after one."""
         rows = self.db.execute(
             f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id > ? AND {_NO_VECTOR} ORDER BY id LIMIT ?",
             (after, model.id, limit),
@@ -413,7 +412,7 @@ class SqliteVectors(SqliteDatabase):
         return self._unembedded[1]
 
     def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
-        """Give chunks the vectors that are remembered for their texts; which have got one."""
+        """Give chunks the cached vectors of their texts; the chunks that got one."""
         with self._transaction():
             wanted = {chunk.chunk: chunk.digest for chunk in self._still_without(model, chunks)}
             given = self.vectors.reuse(model, wanted, self.generation() + 1)
@@ -430,7 +429,7 @@ class SqliteVectors(SqliteDatabase):
             self._next_generation()
 
     def _still_without(self, model: Model, chunks: Sequence[Unembedded]) -> list[Unembedded]:
-        """Chunks of the versions that are stored which no one else has embedded meanwhile."""
+        """Chunks whose version is still stored, and which nobody else has embedded meanwhile."""
         sql = "SELECT seq, updated_at FROM documents WHERE seq"
         versions = dict(self._in(sql, {chunk.document for chunk in chunks}))
         ids = (chunk.chunk for chunk in chunks if versions.get(chunk.document) == chunk.version)
@@ -443,7 +442,7 @@ class SqliteVectors(SqliteDatabase):
         return dict(self.db.execute("SELECT document, reason FROM embedding_failures").fetchall())
 
     def note_failures(self, failures: Mapping[int, str]) -> None:
-        """Remember why documents could not be embedded, in place of what was remembered before."""
+        """Replace the stored reasons why documents could not be embedded."""
         with self._transaction():
             self.db.execute("DELETE FROM embedding_failures")
             self.db.executemany(
@@ -463,13 +462,13 @@ class SqliteVectors(SqliteDatabase):
         return [Hit(chunk, chunk >> CHUNK_BITS, sections[chunk], score, "semantic") for chunk, score in found]
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
-        """How near chunks are to a vector; those without one are left out."""
+        """The cosines of chunks with a vector. Chunks without a vector are left out."""
         held = f"SELECT chunk, slot FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
         slots = {slot: chunk for chunk, slot in self._in(held, chunks)}
         scores = self.vectors.cosines(model, vector, list(slots))
         return dict(zip(slots.values(), scores.tolist(), strict=True))
 
     def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
-        """The vectors of chunks; those without one are left out."""
+        """The vectors of chunks. Chunks without a vector are left out."""
         held = f"SELECT chunk, vector FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
         return {chunk: _unpacked(vector, model.dimension) for chunk, vector in self._in(held, chunks)}

@@ -1,7 +1,6 @@
-"""The keyword index of a SQLite library, behind a protocol of its own.
+"""The keyword index of a SQLite library.
 
-In go the terms of chunks, out come chunks with scores. Nothing else in a store knows how words are
-kept, so that another index can take this one's place in libraries of millions of chunks.
+In go the terms of chunks, out come chunks with scores. Writing is part of the store's transaction.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ class Fts5:
         return self.db.execute(sql).fetchone()[0]
 
     def add(self, rows: Iterable[_Terms]) -> None:
-        """Take in the terms of chunks."""
+        """Add the terms of chunks."""
         self.db.executemany("INSERT INTO words (rowid, title, trail, body) VALUES (?, ?, ?, ?)", rows)
 
     def remove(self, rows: Sequence[_Terms]) -> None:
-        """Take out chunks, whose terms must be those they came in with."""
+        """Remove chunks. Their terms must be those that were added."""
         self.db.executemany(
             "INSERT INTO words (words, rowid, title, trail, body) VALUES ('delete', ?, ?, ?, ?)", rows
         )
 
     def grown(self, more: int) -> None:
-        """Count again which terms are common, whenever half as many chunks again have been written."""
+        """Count again which terms are common, whenever the number of written chunks has grown by half."""
         self.db.execute("UPDATE facts SET value = value + ? WHERE name = 'written'", (more,))
         written = int(self._value("SELECT value FROM facts WHERE name = 'written'"))
         counted = int(self._value("SELECT value FROM facts WHERE name = 'common_at'"))
@@ -60,15 +59,15 @@ class Fts5:
         self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
 
     def size(self) -> int:
-        """How many chunks it knows."""
+        """How many chunks are in the index."""
         return int(self._value("SELECT count(*) FROM words_docsize"))
 
     def check(self) -> list[str]:
-        """What is wrong with it."""
+        """Problems with the index; empty if there are none."""
         try:
             self.db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
         except sqlite3.DatabaseError as problem:
@@ -87,14 +86,14 @@ class Fts5:
         return scores
 
     def allowed(self, query: Query, chunks: Sequence[int]) -> set[int]:
-        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        """Those of the chunks that have everything a query requires, and nothing that it excludes."""
         left = set(chunks)
         for group in query.demanded:
             left &= self._matching(_any(matching.whole(group)), left)
         return left - self._matching(_any(matching.whole(query.left_out)), left)
 
     def _matching(self, expression: str, chunks: set[int]) -> set[int]:
-        """Those of some chunks that match; none if the expression says nothing."""
+        """Those of the chunks that match; none if the expression is empty."""
         if not expression or not chunks:
             return set()
         rows = self.db.execute(
@@ -123,7 +122,7 @@ class Fts5:
 
 
 def _match_expression(match: WordQuery) -> str:
-    """A match as FTS5 reads it; bm25() counts a phrase as many times as it is written."""
+    """The query in the syntax of FTS5. bm25() counts a phrase as many times as it is written."""
     must = [f"({_any(group)})" for group in (*match.needed, match.rare) if group]
     expression = " AND ".join(must)
     if match.others:
@@ -166,5 +165,5 @@ class SqliteWords(SqliteDatabase):
         return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in best]
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
-        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        """Those of the chunks that have everything a query requires, and nothing that it excludes."""
         return self.keywords.allowed(query, list(chunks))
