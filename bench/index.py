@@ -40,11 +40,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from quire.address import id_of, of_document
 from quire.config import DEFAULT, override
 from quire.document import Document
 from quire.ingest.prepare import prepare
 from quire.library import Library
-from quire.stores import MAX_CHUNKS, ChunkRow, Prepared, SectionRow, row_id
+from quire.stores import MAX_CHUNKS, ChunkRow, Prepared, SectionRow
 from quire.stores.sqlite import SqliteStore
 
 WORDS = override(
@@ -271,7 +272,7 @@ def _documents(batch: list[tuple[int, Prepared]]) -> tuple[str, list[tuple[Any, 
     rows = [
         (
             row,
-            row_id(new.kind, f"{new.collection}:{new.path}"),
+            id_of(new.kind, of_document(new.collection, new.path)),
             *(getattr(new, name) for name in names),
             len(new.chunks),
             0,

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 import quire
 import quire.stores.rows
+from quire.address import id_of
 from quire.config import override
 from quire.errors import LibraryError, NoResults, NotText, SettingError
 from quire.ingest.prepare import prepare
 from quire.library import Library
-from quire.searcher import snippet
+from quire.snippet import snippet
 from tests.markdowns import SHARED, needs_shared
 from tests.words import WORDS
 
@@ -86,7 +87,7 @@ def test_a_folder_is_indexed_under_its_name(filled: Library) -> None:
     assert (guide.collection, guide.kind, guide.title) == ("docs", "document", "Guide")
     assert guide.checksum == hashlib.sha256(GUIDE.encode()).hexdigest()
     assert guide.created_at == guide.updated_at > 1_600_000_000_000
-    assert guide.id == quire.stores.rows.row_id("document", "docs:guide.md")
+    assert guide.id == id_of("document", "docs:guide.md")
     assert filled.store.check() == []
 
 

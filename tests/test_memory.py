@@ -17,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire import sentences, tokens
+from quire.address import id_of
 from quire.config import DEFAULT, override
 from quire.errors import NoResults, NotText, SettingError, Unreadable
 from quire.library import Library
 from quire.sources import entries
-from quire.stores import DocumentRow, row_id
+from quire.stores import DocumentRow
 from quire.tree import has_text
 from tests.words import WORDS
 
@@ -52,7 +53,7 @@ def test_a_memory_is_kept_and_recalled(library: Library) -> None:
     row = library.remember("We deploy on Tuesdays.", tags=["deploy", " deploy ", ""])
     assert (row.kind, row.collection, row.title) == ("memory", "memory", "We deploy on Tuesdays.")
     assert before <= row.created_at == row.updated_at
-    assert row.id == row_id("memory", row.address)
+    assert row.id == id_of("memory", row.address)
     assert library.store.tags([row.seq]) == {row.seq: ("deploy",)}
     (result,) = library.recall("deploy").results
     assert (result.document_id, result.kind, result.chunk_ids) == (row.id, "memory", (row.id,))
@@ -448,7 +449,7 @@ def test_external_documents_are_found_but_never_promoted(library: Library, tmp_p
     assert library.add(vendor, external=True).unchanged == 1
     library.add(content="# B\n\npenguins\n", path="b.md", collection="more", external=True)
     (row,) = library.documents("vendor")
-    assert (row.kind, row.id) == ("external", row_id("external", "vendor:api.md"))
+    assert (row.kind, row.id) == ("external", id_of("external", "vendor:api.md"))
     assert {result.kind for result in library.search("penguins").results} == {"external"}
     assert {passage.path for passage in library.context("penguins").passages} == {"api.md", "b.md"}
     with pytest.raises(SettingError, match=r"promotion: vendor:api.md is external, and those have none"):

@@ -19,6 +19,7 @@ from psycopg import sql
 
 import quire
 from quire import embedding, query, searcher
+from quire.address import id_of
 from quire.config import override
 from quire.errors import LibraryError, MissingExtra, NoResults, SettingError
 from quire.ingest.prepare import prepare
@@ -35,7 +36,6 @@ from quire.stores import (
     Store,
     migrate,
     open_store,
-    row_id,
 )
 from quire.stores.matching import Phrase
 from quire.stores.postgres import PostgresStore
@@ -310,7 +310,7 @@ def test_a_number_that_another_document_has_is_passed_over(store: PostgresStore)
     """A document keeps its number when it moves; the next at its old path takes another."""
     store.write([prepared("# A\n\nfirst\n")])
     (first,) = store.documents(Filters())
-    assert first.seq == int(row_id("document", "c:a.md").replace("-", ""), 16) >> 85
+    assert first.seq == int(id_of("document", "c:a.md").replace("-", ""), 16) >> 85
     rename(store, first.seq, "b.md")
     assert store.write([prepared("# A\n\nsecond\n")]) == [False]
     a, b = store.documents(Filters())

@@ -16,13 +16,14 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from quire import analyze, embedding
+from quire.address import id_of, of_document
 from quire.config import DEFAULT, override
 from quire.document import Document
 from quire.embedding import Embedded
 from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.result import Hit
-from quire.stores import MAX_CHUNKS, Filters, Model, Prepared, Store, Unembedded, migrate, open_store, row_id
+from quire.stores import MAX_CHUNKS, Filters, Model, Prepared, Store, Unembedded, migrate, open_store
 from quire.stores.postgres import PostgresStore
 from quire.stores.postgres import vectors as postgres_vectors
 from quire.stores.sqlite import SqliteStore
@@ -510,7 +511,7 @@ def schema_1(path: Path, document: Prepared) -> sqlite3.Connection:
         name: getattr(document, name)
         for name in "collection kind path format title source checksum size mtime_ns made_by".split()
     }
-    values |= {"id": row_id(document.kind, f"{document.collection}:{document.path}"), "seq": 1}
+    values |= {"id": id_of(document.kind, of_document(document.collection, document.path)), "seq": 1}
     values |= {"chunk_count": len(document.chunks), "created_at": 1, "updated_at": 1}
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO documents ({', '.join(values)}) VALUES ({marks})", tuple(values.values()))

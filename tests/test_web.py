@@ -22,9 +22,11 @@ from typing import Any
 
 import pytest
 
-from quire import html, visitor, workers
+from quire import html, workers
 from quire.config import Config, override
 from quire.errors import LibraryError, NoResults, NotFound, Refused, TooLarge, TransientError
+from quire.ingest import pages as ingested
+from quire.ingest import spool
 from quire.ingest.report import Report
 from quire.library import Library
 from quire.sources import names
@@ -1304,7 +1306,7 @@ def test_pages_that_cannot_wait_anywhere_are_a_clear_error_and_change_nothing(
     generation(web, "new", 20)
     if whole:
         web.page("/llms-full.txt", MANY)
-    monkeypatch.setattr(visitor, "_IN_MEMORY", 2000)
+    monkeypatch.setattr(spool, "_IN_MEMORY", 2000)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(LibraryError, match=r"gone: cannot keep pages .*nothing was written: .*TMPDIR"):
         library.add(url)
@@ -1319,7 +1321,7 @@ def test_a_site_is_swapped_in_on_postgresql_as_on_sqlite(
     web: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages wait in a file until all are read; then they are written in one transaction, some replaced."""
-    monkeypatch.setattr(visitor, "_IN_MEMORY", 2000)
+    monkeypatch.setattr(spool, "_IN_MEMORY", 2000)
     url = postgres.borrow()
     with opened(tmp_path) as one, Library.open(url, create=True, config=settings()) as other:
         expected = ((40, 0, 0, 0, 0), (260, 30, 0, 10, 0), (0, 0, 280, 10, 0))
@@ -1369,9 +1371,9 @@ def fatal_article(response: Response, links: bool) -> html.Article:
     return crawl._article(response, links)
 
 
-def fatal_packed(job: visitor._PageJob) -> bytes | None:
+def fatal_packed(job: ingested._PageJob) -> bytes | None:
     end_reader_of(job.page.content)
-    return visitor._packed(job)
+    return ingested._packed(job)
 
 
 @pytest.mark.parametrize("step", ["conversion", "preparation"])
@@ -1390,7 +1392,7 @@ def test_a_page_that_ends_its_reader_fails_alone(
     if step == "conversion":
         monkeypatch.setattr(crawl, "_article", fatal_article)
     else:
-        monkeypatch.setattr(visitor, "_packed", fatal_packed)
+        monkeypatch.setattr(ingested, "_packed", fatal_packed)
     report = library.add(url)
     assert counts(report) == (0, 11, 1, 0, 1)
     assert report.failed[0].source.endswith("/page7")

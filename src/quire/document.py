@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from quire import front_matter
+from quire.address import of_document
 from quire.config import DEFAULT, DocumentSettings
 from quire.errors import NotText, SettingError, TooLarge
 
@@ -149,7 +150,7 @@ class Document:
     @property
     def address(self) -> str:
         """`collection:path`, which names the document everywhere."""
-        return f"{self.collection}:{self.path}"
+        return of_document(self.collection, self.path)
 
     @cached_property
     def checksum(self) -> str:

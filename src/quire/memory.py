@@ -12,13 +12,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TextIO
 
-from quire import searcher
+from quire import address
 from quire.config import DEFAULT, Config, WindowsSettings
 from quire.document import Document
 from quire.errors import SettingError
 from quire.ingest.prepare import prepare_alone
 from quire.ingest.report import Report
 from quire.result import Result
+from quire.snippet import snippet
 from quire.sources import entries
 from quire.sources.entries import Entry
 from quire.stores import DocumentRow, Filters, Prepared, Store
@@ -30,10 +31,7 @@ _ONE_CHUNK = WindowsSettings(max_tokens=100_000_000, overlap=0, min_chars=0)
 
 def check_collection(store: Store, collection: str, kind: str) -> None:
     """Refuse a name that no address could have, and to mix kinds: one address would be the name of two."""
-    if ":" in collection:
-        raise SettingError(
-            "collection", f"{collection!r} has a colon, where an address ends it. Name another"
-        )
+    address.check_collection(collection)
     others = tuple(store.kinds() - {kind})
     if others and (rows := store.documents(Filters(collection, others))):
         is_of = f"{collection!r} is a collection of kind {rows[0].kind}, and this is {kind}"
@@ -109,8 +107,8 @@ def by_chunk(store: Store, result: Result) -> list[Result]:
         found.append(
             replace(
                 result,
-                address=f"{result.address}{'#' if result.heading is None else ''}~{chunk.part}",
-                snippet=searcher.snippet(text, result.explain["terms"]),
+                address=address.of_part(result.address, chunk.part, is_root=result.heading is None),
+                snippet=snippet(text, result.explain["terms"]),
                 score=hit["score"],
                 match=hit["match"],
                 start=chunk.start,

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from quire.errors import SettingError
+
 
 def settings(environ: Mapping[str, str] = os.environ) -> Path | None:
     """The folder of the user's own settings; None if the user has no home."""
@@ -39,3 +41,26 @@ def is_inside(library: str, folder: str) -> bool:
         return Path(library).resolve().is_relative_to(Path(folder).resolve())
     except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
         return False
+
+
+def default_url(*, create: bool = False) -> str:
+    """The nearest .quire/library.db upward; else a new one here, or the user's own."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        found = folder / ".quire" / "library.db"
+        if found.exists():
+            _check_inside(found, folder)
+            return str(found)
+    if create:
+        return str(here / ".quire" / "library.db")
+    own = data()
+    if own is None:
+        raise SettingError("HOME", "is not set, so you have no library of your own. Name one with -L")
+    return str(own / "library.db")
+
+
+def _check_inside(found: Path, folder: Path) -> None:
+    """Refuse a library that a folder only leads to: a project that was cloned may name anyone's."""
+    real = found.resolve()
+    if not real.is_relative_to(folder.resolve()):
+        raise SettingError("library", f"{found} leads to {real}. If you mean that one, name it: -L {real}")

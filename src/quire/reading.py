@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quire import searcher, sentences
+from quire import sentences
+from quire.address import of_section, split_part
+from quire.cite import breadcrumb
 from quire.config import Config
 from quire.document import Document
 from quire.errors import NoResults
+from quire.freshness import is_stale
 from quire.stores import MAX_CHUNKS, DocumentRow, SectionRow, Store
 from quire.tokens import counter
 from quire.tree import Tree
@@ -53,10 +56,10 @@ def tree(store: Store, row: DocumentRow, config: Config) -> Tree:
 def _section(store: Store, row: DocumentRow, name: str, config: Config) -> tuple[SectionRow, int, int]:
     """The section, how many others have its name, and the part that is meant, 0 for all."""
     sections = store.sections(row.seq)
-    slug, _, part = name.rpartition("~")
-    if part.isdigit() and (not slug or any(s.slug == slug for s in sections)):
+    slug, part = split_part(name) or (name, 0)
+    if slug != name and (not slug or any(s.slug == slug for s in sections)):
         found = next((s for s in sections if s.slug == slug), sections[0])
-        return found, 0, int(part)
+        return found, 0, part
     if not name:
         return sections[0], 0, 0
     found_section, others = tree(store, row, config).find(name)
@@ -68,7 +71,7 @@ def _part(store: Store, row: DocumentRow, section: SectionRow, part: int) -> tup
     for chunk in store.chunks(range(first, first + row.chunk_count)).values():
         if chunk.section == section.position and chunk.part == part:
             return chunk.start, chunk.end
-    raise NoResults(f"{row.address}#{section.slug} has no part {part}.")
+    raise NoResults(f"{of_section(row.address, section.slug)} has no part {part}.")
 
 
 def _cited(
@@ -89,7 +92,7 @@ def _cited(
     if max_tokens is not None and count.count(source.text, start, end) > max_tokens:
         reach = count.reach(source.text, start, end, max_tokens)
         end = sentences.word_edge(source.text, start, max(reach, start + 1))
-    address = f"{row.address}#{section.slug}" if section.slug else row.address
+    address = of_section(row.address, section.slug)
     if end < whole:
         left, line = count.count(source.text, end, whole), source.lines_at([end])[0]
         notes.append(f"{left:,} tokens from line {line} on were left out; raise max_tokens for {address}")
@@ -98,7 +101,7 @@ def _cited(
     line_of = dict(zip(places, source.lines_at(places), strict=True))
     return Reading(
         address,
-        f"> {' › '.join(section.titles)}",
+        breadcrumb(section.titles),
         source.text[start:end],
         start,
         end,
@@ -108,6 +111,6 @@ def _cited(
         line_of[max(start, end - 1)],
         count.count(source.text, start, end),
         others,
-        searcher.is_stale(row),
+        is_stale(row),
         tuple(notes),
     )

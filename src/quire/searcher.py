@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from quire import analyze, fusion, merge, query
+from quire import fusion, merge, query
+from quire.cite import Citations
 from quire.config import SearchSettings
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest
 from quire.query import Query
 from quire.result import Hit, Merged, Node, Result
-from quire.stores import ChunkRow, DocumentRow, Filters, Model, SectionRow, Store, row_id
+from quire.stores import Filters, Model, Store
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
-_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
 _SHARP = 8  # scores are raised to it before siblings are added up: two that match well hardly beat the best
 _MANY = 500  # chunks by meaning, of which some will be left out
 _PROMOTED = {"important": 1.5}
@@ -66,7 +63,7 @@ def search(
     hits, mode = ranked(store, asked, filters, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)
-    results = _Citations(store, asked, explain).all(merged, hits)
+    results = Citations(store, asked, explain).all(merged, hits)
     if not results:
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):
@@ -144,7 +141,7 @@ def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: lis
             raise EmbeddingError(name, meaning.problem)
         vector = meaning.embedder.embed_query(asked.words)
         if len(vector) != size:
-            problem = f"makes {len(vector)} numbers now, and made {size} of this library."
+            problem = f"returns {len(vector)} dimensions; this library has {size}."
             raise EmbeddingError(name, f"{problem} Embed it anew: quire embed --model {name}")
     except (EmbeddingError, SettingError) as problem:
         if settings.mode == "semantic":
@@ -228,187 +225,3 @@ def _no_match(store: Store, asked: Query, filters: Filters) -> str:
     close = nearest(asked.text, [row.title for row in documents[:5000]])
     said = f" {close}" if close.startswith("Did") else ""
     return f"No match in {len(documents):,} documents ({chunks:,} chunks in the library).{said}"
-
-
-class _Citations:
-    """Turns merged hits into results."""
-
-    def __init__(self, store: Store, asked: Query, explain: bool) -> None:
-        self.store, self.asked, self.explain = store, asked, explain
-        self.terms = _terms_of(asked)
-        self.stale: dict[int, bool] = {}
-        self.sections: dict[tuple[int, int], SectionRow] = {}
-
-    def all(self, merged: Sequence[Merged], hits: Sequence[Hit]) -> list[Result]:
-        rows = self.store.documents_by_row({found.document for found in merged})
-        chunks = self.store.chunks([hit.chunk for found in merged for hit in found.hits])
-        ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
-        return [self._one(found, rows[found.document], chunks, ranks) for found in merged]
-
-    def _one(
-        self, found: Merged, document: DocumentRow, chunks: dict[int, ChunkRow], ranks: dict[int, int]
-    ) -> Result:
-        section = self._section(found.document, found.section)
-        own = [chunks[hit.chunk] for hit in found.hits]
-        span = _span(found, section, own)
-        address = _address(document, section)
-        part = own[0].part if len(own) == 1 and not found.merged_from else 0
-        titles = section.titles
-        return Result(
-            address=_with_part(address, section, part),
-            collection=document.collection,
-            kind=document.kind,
-            path=document.path,
-            url=document.url,
-            title=document.title,
-            heading=section.title if section.position else None,
-            trail=titles,
-            breadcrumb=f"> {' › '.join(titles)}",
-            header_path=section.header_path,
-            snippet=self._snippet(document, own[0]),
-            score=round(found.score, 6),
-            match=found.hits[0].match,
-            **span,
-            depth=section.level,
-            document_id=document.id,
-            chunk_ids=tuple(self._chunk_id(document, chunk) for chunk in own),
-            merged_from=tuple(
-                _address(document, self._section(found.document, position)) for position in found.merged_from
-            ),
-            promotion=document.promotion,
-            stale=self._is_stale(document),
-            explain=self._explanation(found, ranks) if self.explain else {},
-        )
-
-    def _chunk_id(self, document: DocumentRow, chunk: ChunkRow) -> str:
-        section = self._section(chunk.document, chunk.section)
-        return row_id(document.kind, _with_part(_address(document, section), section, chunk.part))
-
-    def _section(self, document: int, position: int) -> SectionRow:
-        key = document, position
-        if key not in self.sections:
-            self.sections[key] = self.store.section(document, position)
-        return self.sections[key]
-
-    def _snippet(self, document: DocumentRow, chunk: ChunkRow) -> str:
-        text = self.store.passage(document.seq, chunk.byte_start, chunk.byte_end)
-        return snippet(text, self.terms)
-
-    def _is_stale(self, document: DocumentRow) -> bool:
-        if document.seq not in self.stale:
-            self.stale[document.seq] = is_stale(document)
-        return self.stale[document.seq]
-
-    def _explanation(self, found: Merged, ranks: dict[int, int]) -> dict[str, object]:
-        return {
-            "terms": sorted(self.terms),
-            "hits": [
-                {
-                    "chunk": hit.chunk,
-                    "rank": ranks.get(hit.chunk),
-                    "score": round(hit.score, 4),
-                    "match": hit.match,
-                    "words": round(hit.words, 4),
-                    "meaning": round(hit.meaning, 4),
-                }
-                for hit in found.hits
-            ],
-            "merged_sections": list(found.merged_from),
-            "score": round(found.score, 4),
-        }
-
-
-def _span(found: Merged, section: SectionRow, own: list[ChunkRow]) -> dict[str, int]:
-    """The whole section where sections were merged, its own text where parts were, else the chunk."""
-    if found.merged_from:
-        end, byte_end, end_line = section.end, section.byte_end, section.end_line
-    elif len(own) > 1:
-        end, byte_end, end_line = section.own_end, section.byte_own_end, section.own_end_line
-    else:
-        chunk = own[0]
-        return {
-            name: getattr(chunk, name)
-            for name in ("start", "end", "byte_start", "byte_end", "start_line", "end_line")
-        }
-    return {
-        "start": section.start,
-        "end": end,
-        "byte_start": section.byte_start,
-        "byte_end": byte_end,
-        "start_line": section.start_line,
-        "end_line": end_line,
-    }
-
-
-def _address(document: DocumentRow, section: SectionRow) -> str:
-    return f"{document.address}#{section.slug}" if section.slug else document.address
-
-
-def _with_part(address: str, section: SectionRow, part: int) -> str:
-    if not part:
-        return address
-    return f"{address}~{part}" if section.slug else f"{address}#~{part}"
-
-
-def is_stale(document: DocumentRow) -> bool:
-    """Whether the file of a document has changed or gone since it was read."""
-    if document.file is None:
-        return False
-    try:
-        status = os.stat(document.file)  # noqa: PTH116
-    except OSError:
-        return True
-    return (status.st_size, status.st_mtime_ns) != (document.size, document.mtime_ns)
-
-
-def _terms_of(asked: Query) -> frozenset[str]:
-    """The terms worth showing: those that say something, or all if none does."""
-    every = frozenset(t for group in asked.groups for term in group for t in analyze.terms(term.text))
-    return every - analyze.STOP or every
-
-
-def snippet(text: str, terms: Iterable[str], max_words: int = 50) -> str:
-    """At most so many words around the best matches, matches in `**`, white space folded."""
-    wanted = frozenset(terms)
-    words = [(m.start(), m.end()) for m in re.finditer(r"\S+", text)]
-    marks = _marks(text, wanted)
-    first = _best_window(words, marks, max_words)
-    shown = words[first : first + max_words]
-    if not shown:
-        return ""
-    start, end = shown[0][0], shown[-1][1]
-    places = [start, *(p for a, b, _ in marks if start <= a and b <= end for p in (a, b)), end]
-    pieces = [text[a:b] for a, b in pairwise(places)]
-    marked = "".join(f"**{piece}**" if index % 2 else piece for index, piece in enumerate(pieces))
-    before, after = "… " if first else "", " …" if first + max_words < len(words) else ""
-    return f"{before}{' '.join(marked.split())}{after}"
-
-
-def _marks(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
-    """Whole words that match, none overlapping, none in the lines that open or close code."""
-    fences = [m.span() for m in _FENCE_LINE.finditer(text)]
-    marks: list[tuple[int, int, str]] = []
-    for start, end, term in analyze.matches(text, wanted):
-        overlaps = marks and start < marks[-1][1]
-        if not overlaps and not any(a <= start < b for a, b in fences):
-            marks.append((start, end, term))
-    return marks
-
-
-def _best_window(words: list[tuple[int, int]], marks: list[tuple[int, int, str]], max_words: int) -> int:
-    """The word to begin at: the window with the most different matches, then the most matches."""
-    if len(words) <= max_words or not marks:
-        return 0
-    places = sorted(range(len(marks)), key=lambda i: marks[i][0])
-    word_of, at = [], 0
-    for i in places:
-        while at + 1 < len(words) and words[at + 1][0] <= marks[i][0]:
-            at += 1
-        word_of.append(at)
-    best, best_start = (0, 0), 0
-    for i, first in enumerate(word_of):
-        inside = [marks[j][2] for j in range(i, len(marks)) if word_of[j] < first + max_words - 5]
-        score = len(set(inside)), len(inside)
-        if score > best:
-            best, best_start = score, max(0, first - 5)
-    return best_start

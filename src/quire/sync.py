@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quire import memory, visitor
+from quire import memory
+from quire.address import of_document
 from quire.config import Config
 from quire.errors import NoResults, NotFound, SourceError, Unreadable
-from quire.ingest import apply, named
+from quire.ingest import apply, named, pages
 from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Item, Plan
 from quire.ingest.report import Report
 from quire.progress import Progress
@@ -103,7 +104,7 @@ def _web_source(wanted: Named) -> SourceRow:
     from quire.sources.web import target_of  # a search need not wait for it
 
     name = wanted.collection or named.collection_of(target_of(wanted.place).host)
-    return visitor.web_source(wanted.place, name, wanted.kind)
+    return pages.web_source(wanted.place, name, wanted.kind)
 
 
 def add(
@@ -112,7 +113,7 @@ def add(
     """Hold a source, and bring it up to date. Documents whose files are gone stay, unless pruning."""
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
-        report = visitor.index_web(store, source, config, progress=progress)
+        report = pages.add_pages(store, source, config, progress=progress)
         _note([_checked(source, report, "")], store)
         return report
     plan = _plan_added(store, source, config, prune)
@@ -133,7 +134,7 @@ def plan_added(
     """What adding a source would change, once the plans before it were applied."""
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
-        return visitor.plan_web(store, source, config)
+        return pages.plan_pages(store, source, config)
     return _plan_added(store, source, config, prune, thorough=True, before=before)
 
 
@@ -199,7 +200,7 @@ def _refresh_one(
     try:
         if source.type in ("page", "site"):
             keeps = gone == NEVER
-            return visitor.index_web(store, source, config, keeps=keeps, progress=progress), ""
+            return pages.add_pages(store, source, config, keeps=keeps, progress=progress), ""
         plan = apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone))
         report = apply.apply(store, plan, config, progress)
         if plan.problem and gone == AUTO and report.missing:
@@ -239,7 +240,7 @@ def plans(store: Store, config: Config, *, prune: bool = False, keep: bool = Fal
         gone = _gone(source, prune, keep)
         try:
             if source.type in ("page", "site"):
-                found.append(visitor.plan_web(store, source, config, keeps=gone == NEVER))
+                found.append(pages.plan_pages(store, source, config, keeps=gone == NEVER))
             else:
                 rules = {"gone": gone, "why_kept": _why_kept(gone)}
                 found.append(apply.plan(store, source, config, **rules, thorough=True, before=found))
@@ -303,7 +304,7 @@ def _unique(rows: Iterable[DocumentRow]) -> tuple[DocumentRow, ...]:
 def _check_files(plan: Plan) -> Changes:
     rows = {action: tuple(i.row for i in plan.of(action) if i.row) for action in (UPDATE, REMAKE)}
     gone = tuple(item.row for item in plan.of(REMOVE, KEEP, MOVE) if item.row)
-    new = tuple(f"{plan.source.collection}:{item.path}" for item in plan.of(ADD, MOVE))
+    new = tuple(of_document(plan.source.collection, item.path) for item in plan.of(ADD, MOVE))
     return Changes(rows[UPDATE], gone, new, rows[REMAKE])
 
 
@@ -311,7 +312,7 @@ def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
     """How pages differ; one that cannot be reached is neither changed nor gone."""
     rows = {row.url: row for row in named.members_of(store, source)}
     try:
-        looked = visitor.look_at_web(store, source, config)
+        looked = pages.look_at_pages(store, source, config)
     except NotFound:
         return Changes((), tuple(rows.values()))
     except SourceError as problem:
@@ -320,7 +321,7 @@ def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
     read = {page.url: page.checksum for page in looked.new}
     changed = [row for url, row in rows.items() if read.get(url, row.checksum) != row.checksum]
     gone = {row.seq for row in looked.gone} | {rows[url].seq for url in looked.missing & rows.keys()}
-    new = (f"{source.collection}:{page.path}" for page in looked.new if page.url not in rows)
+    new = (of_document(source.collection, page.path) for page in looked.new if page.url not in rows)
     return Changes(tuple(changed), tuple(row for row in rows.values() if row.seq in gone), tuple(new))
 
 

@@ -23,6 +23,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 
 from quire import markdown
+from quire.address import of_section
 from quire.config import DEFAULT, TreeSettings
 from quire.document import BOM, Document, Ruler, as_title
 from quire.errors import NoResults, nearest
@@ -133,8 +134,7 @@ class Section:
     @property
     def address(self) -> str:
         """`collection:path#slug`."""
-        address = self.document.address
-        return address if self.heading < 0 else f"{address}#{self.slug}"
+        return of_section(self.document.address, self.slug)
 
     @property
     def parent_id(self) -> str | None:

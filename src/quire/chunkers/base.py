@@ -6,14 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
-from uuid import UUID, uuid5
+from uuid import UUID
 
+from quire.address import id_of, of_part
 from quire.document import Document, Ruler
 from quire.tokens import Counter
 from quire.tree import Section, Tree
-
-# The namespace of all row ids: an id is derived from an address, the same in every process.
-NAMESPACE = UUID("6f1a7c3e-2f0b-5d7e-9a54-0c9f8b1d2e63")
 
 
 class Cut(NamedTuple):
@@ -73,15 +71,12 @@ class Chunk:
     @property
     def address(self) -> str:
         """`collection:path#slug`, with `~2` for the second chunk of a section."""
-        address = self.section.address
-        if not self.part:
-            return address
-        return f"{address}~{self.part}" if self.section.slug else f"{address}#~{self.part}"
+        return of_part(self.section.address, self.part, is_root=not self.section.slug)
 
     @property
     def id(self) -> UUID:
         """Derived from the address."""
-        return uuid5(NAMESPACE, self.address)
+        return UUID(id_of("document", self.address))
 
     @property
     def trail(self) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from quire.stores.rows import (
     SourceRow,
     Unembedded,
     chunk_rows,
-    row_id,
     section_rows,
     storable,
 )
@@ -48,7 +47,6 @@ __all__ = [
     "digest_of",
     "embedded_text",
     "open_store",
-    "row_id",
     "section_rows",
     "storable",
     "words_of",

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-from uuid import uuid5
 
-from quire.chunkers.base import NAMESPACE, Chunk
+from quire.address import of_document
+from quire.chunkers.base import Chunk
 from quire.stores import texts
 from quire.tree import Tree
 
@@ -44,7 +44,7 @@ class DocumentRow:
     @property
     def address(self) -> str:
         """`collection:path`."""
-        return f"{self.collection}:{self.path}"
+        return of_document(self.collection, self.path)
 
     @property
     def file(self) -> str | None:
@@ -109,7 +109,7 @@ class SourceRow:
     @property
     def name(self) -> str:
         """What people call it: its place, or the address of a text."""
-        return f"{self.collection}:{self.place}" if self.type == "text" else self.place
+        return of_document(self.collection, self.place) if self.type == "text" else self.place
 
 
 def source_values(row: SourceRow) -> tuple[int | str | None, ...]:
@@ -254,11 +254,6 @@ class Prepared:
 def storable(text: str) -> str:
     """A title or a name that every database can store."""
     return _UNSTORABLE.sub("\ufffd", text)
-
-
-def row_id(kind: str, address: str) -> str:
-    """The id of what has an address. Kinds do not share ids."""
-    return str(uuid5(NAMESPACE, address if kind == "document" else f"{kind} {address}"))
 
 
 def section_rows(tree: Tree, tokens: dict[int, int]) -> tuple[tuple[int | str, ...], ...]:

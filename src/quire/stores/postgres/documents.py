@@ -14,6 +14,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from quire import analyze
+from quire.address import id_of, of_document
 from quire.result import Node
 from quire.stores.filters import Filters
 from quire.stores.postgres import words
@@ -28,7 +29,7 @@ from quire.stores.postgres.database import (
 from quire.stores.postgres.filters import conditions
 from quire.stores.postgres.vectors import PostgresVectors
 from quire.stores.postgres.words import PostgresWords
-from quire.stores.rows import ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow, row_id, storable
+from quire.stores.rows import ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow, storable
 from quire.stores.texts import ChunkWords, passage_of
 
 Identity = tuple[str, str, str]  # collection, kind, path
@@ -393,7 +394,7 @@ def identity_of(new: Prepared) -> Identity:
 
 def _id(identity: Identity) -> str:
     collection, kind, path = identity
-    return row_id(kind, f"{collection}:{path}")
+    return id_of(kind, of_document(collection, path))
 
 
 def _number(id: str) -> int:

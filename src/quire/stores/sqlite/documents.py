@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from quire import analyze
+from quire.address import id_of, of_document
 from quire.result import Node
 from quire.stores.filters import Filters
-from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow, row_id
+from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow
 from quire.stores.sqlite.database import CHUNK_COLUMNS
 from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.vectors import SqliteVectors
@@ -88,7 +89,7 @@ class SqliteDocuments(SqliteWords, SqliteVectors):
             " checksum, size, mtime_ns, made_by, chunk_count, created_at, updated_at, promotion)"
             f" VALUES (({_NEXT_NUMBER}), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *(row_id(new.kind, f"{new.collection}:{new.path}"), new.collection, new.kind, new.path),
+                *(id_of(new.kind, of_document(new.collection, new.path)), new.collection, new.kind, new.path),
                 *(*_values(new), new.created_at or now, new.updated_at or now, new.promotion or "standard"),
             ),
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from quire.stores.rows import Member, Sighting, SourceRow, row_id, source_row, source_values, storable
+from quire.address import id_of, of_document
+from quire.stores.rows import Member, Sighting, SourceRow, source_row, source_values, storable
 from quire.stores.sqlite.documents import ADD_MEMBER, SqliteDocuments
 
 
@@ -122,7 +123,7 @@ class SqliteSources(SqliteDocuments):
         if found is None:
             return False
         kind, collection = found
-        id = row_id(kind, f"{collection}:{path}")
+        id = id_of(kind, of_document(collection, path))
         if self.db.execute("SELECT 1 FROM documents WHERE id = ? AND seq != ?", (id, row)).fetchone():
             return False
         self.db.execute("UPDATE documents SET path = ?, id = ? WHERE seq = ?", (path, id, row))

@@ -30,7 +30,7 @@ def library(name: str | None, *, create: bool = False) -> Library:
 
 def url(name: str | None, *, create: bool = False) -> str:
     """The library that is meant: as named, as the settings say, or the nearest one."""
-    from quire.library import default_url
+    from quire.places import default_url
 
     return in_utf8(name or settings().library or default_url(create=create))
 

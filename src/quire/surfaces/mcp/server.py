@@ -36,9 +36,11 @@ from mcp_types import (
 from mcp_types import Tool as Told
 
 from quire import redact, tokens
+from quire.address import of_document, of_section
 from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
 from quire.surfaces.mcp import text, tools
+from quire.surfaces.mcp.arguments import MOST_TOKENS
 from quire.surfaces.mcp.jobs import Job, Nothing, Threads
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Add, Tool
@@ -300,9 +302,9 @@ def _resource(uri: str, library: Library) -> ReadResourceResult:
     address = _address(uri)
     found, row = library.read(address), library.document(address)
     said = text.visible(found.text)
-    end = tokens.counter(library.config.tokens).reach(said, 0, len(said), tools.MOST_TOKENS)
+    end = tokens.counter(library.config.tokens).reach(said, 0, len(said), MOST_TOKENS)
     if end < len(said):
-        said = f"{said[:end]}\n\n[Cut at {tools.MOST_TOKENS:,} tokens. The tool read goes on from there.]\n"
+        said = f"{said[:end]}\n\n[Cut at {MOST_TOKENS:,} tokens. The tool read goes on from there.]\n"
     contents = TextResourceContents(uri=uri, text=said, mime_type=_mime_type(row.format if row else ""))
     return ReadResourceResult(contents=[contents])
 
@@ -314,8 +316,8 @@ def _address(uri: str) -> str:
         place = urlsplit("")
     if place.scheme != "quire" or place.query:
         raise NoResults(f"No resource {uri!r}. Resources are named quire://collection/path")
-    section = f"#{unquote(place.fragment)}" if place.fragment else ""
-    return f"{unquote(place.netloc)}:{unquote(place.path[1:])}{section}"
+    document = of_document(unquote(place.netloc), unquote(place.path[1:]))
+    return of_section(document, unquote(place.fragment))
 
 
 def _mime_type(format: str) -> str:

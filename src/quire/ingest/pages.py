@@ -10,13 +10,11 @@ from __future__ import annotations
 import logging
 import pickle
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
-from weakref import finalize
 
 from quire.config import Config
 from quire.document import Document
@@ -24,6 +22,7 @@ from quire.errors import LibraryError, Refused
 from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
 from quire.ingest.prepare import made_by, prepare, reason_of
 from quire.ingest.report import Report
+from quire.ingest.spool import Spool
 from quire.progress import Progress
 from quire.sources import ignore, names
 from quire.sources.files import Skipped
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 log = logging.getLogger("quire")
-_IN_MEMORY = 1 << 18  # bytes of packed documents: a page, or a small site, needs no file
 _NOTHING = (None, None)  # the validators of a page that has none
 
 
@@ -47,7 +45,7 @@ def web_source(url: str, collection: str, kind: str) -> SourceRow:
     return SourceRow("site" if whole else "page", place, place, collection, kind)
 
 
-def index_web(
+def add_pages(
     store: Store,
     source: SourceRow,
     config: Config,
@@ -61,7 +59,7 @@ def index_web(
     """
     started, report = time.monotonic(), Report()
     log.info("reading %s", source.place)
-    found = look_at_web(store, source, config, progress=progress)
+    found = look_at_pages(store, source, config, progress=progress)
     store.put_sources([source])
     gone = [] if keeps else [row.seq for row in found.gone]
     number, members = source.seq, store.members(source.collection, source.kind, source) if gone else []
@@ -82,7 +80,7 @@ def index_web(
     return report
 
 
-def plan_web(
+def plan_pages(
     store: Store,
     source: SourceRow,
     config: Config,
@@ -91,7 +89,7 @@ def plan_web(
     progress: Progress | None = None,
 ) -> Plan:
     """What a page or a site would change. Raises SourceError if nothing is there."""
-    found = look_at_web(store, source, config, progress=progress)
+    found = look_at_pages(store, source, config, progress=progress)
     old = {row.path: row for row in store.documents(Filters(source.collection, (source.kind,)))}
     items = [_item(new, old.get(new.path)) for new in found.new]
     gone = KEEP if keeps else REMOVE
@@ -122,7 +120,7 @@ class Looked:
     notes: list[str]
 
 
-def look_at_web(
+def look_at_pages(
     store: Store, source: SourceRow, config: Config, *, progress: Progress | None = None
 ) -> Looked:
     """Read a page or a site, and compare; nothing is written. Raises SourceError if nothing is there."""
@@ -214,7 +212,7 @@ class _PageJob:
 
 
 def _packed(job: _PageJob) -> bytes | None:
-    """A page cut and analysed, as `_Kept` keeps it; None if it is as it was."""
+    """A page cut and analysed, as the spool keeps it; None if it is as it was."""
     document = _document(job)
     if job.known == document.checksum:
         return None
@@ -246,65 +244,6 @@ def _document(job: _PageJob) -> Document:
     return document
 
 
-class _Kept(Sequence[Prepared]):
-    """Documents that wait to be written: packed, in a file that goes with it, and read one at a time."""
-
-    def __init__(self) -> None:
-        from tempfile import SpooledTemporaryFile  # with what it loads: a search need not wait for it
-
-        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  closed with the last that holds it
-        finalize(self, _close, self._file)
-        self._places: list[tuple[str, int, int]] = []  # path, place in the file, and bytes of each
-        self._size = 0
-
-    def add(self, path: str, packed: bytes) -> None:
-        """Keep a document. Raises LibraryError where there is no room for it."""
-        with _room():
-            self._file.seek(self._size)
-            self._file.write(packed)
-        self._places.append((path, self._size, len(packed)))
-        self._size += len(packed)
-
-    def sorted(self) -> Self:
-        """Itself, by path."""
-        self._places.sort()
-        return self
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, index: int) -> Prepared: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Prepared]: ...
-    def __getitem__(self, index: int | slice) -> Prepared | Sequence[Prepared]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
-        _, start, size = self._places[index]
-        with _room():
-            self._file.seek(start)
-            packed = self._file.read(size)
-        prepared: Prepared = pickle.loads(packed)  # noqa: S301  this process wrote it
-        return prepared
-
-
-@contextmanager
-def _room() -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        import tempfile
-
-        what = f"cannot keep pages until all are read, so nothing was written: {problem.strerror}"
-        where = tempfile.tempdir or "the folder for temporary files"
-        raise LibraryError(where, f"{what}. Make room there, or name another folder in TMPDIR") from problem
-
-
-def _close(file: IO[bytes]) -> None:
-    with suppress(OSError):  # what did not fit fits no better now
-        file.close()
-
-
 class _Pages:
     """Pages as they come in: what is new is cut and analysed, beside the network."""
 
@@ -318,7 +257,7 @@ class _Pages:
         self._exclude = ignore.patterns(source.options.exclude, 0, "exclude")
         self.known = {row.url: row for row in rows if row.url}
         self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # whose each path is
-        self.new = _Kept()
+        self.new = Spool()
         self.unchanged: dict[str, web.Validators] = {}
         self.failed: dict[str, str] = {}
 

@@ -1,0 +1,70 @@
+"""Addresses: `collection:path`, `collection:path#slug` and `collection:path#slug~2`.
+
+A path may itself hold `:` and `#`, so an address can be read in several ways; a collection holds no colon.
+"""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID, uuid5
+
+from quire.errors import SettingError
+
+_PART = re.compile(r"[0-9]{1,9}")
+_NAMESPACE = UUID("6f1a7c3e-2f0b-5d7e-9a54-0c9f8b1d2e63")
+
+
+def of_document(collection: str, path: str) -> str:
+    """The address of a document."""
+    return f"{collection}:{path}"
+
+
+def of_section(document: str, slug: str) -> str:
+    """The address of a section; the root has no slug, and its document's address."""
+    return f"{document}#{slug}" if slug else document
+
+
+def of_part(section: str, part: int, *, is_root: bool) -> str:
+    """The address of a part of a section, counted from 1; part 0 is the whole section."""
+    if not part:
+        return section
+    return f"{section}#~{part}" if is_root else f"{section}~{part}"
+
+
+def readings(address: str) -> list[tuple[str | None, str, str]]:
+    """Every way to read an address, as collection, path and what follows the #; the likeliest first."""
+    found: list[tuple[str | None, str, str]] = []
+    for place in (len(address), *(i for i, char in enumerate(address) if char == "#")):
+        before, rest = address[:place], address[place + 1 :]
+        collection, colon, path = before.partition(":")
+        if colon:
+            found.append((collection, path, rest))
+        found.append((None, before, rest))
+    return found
+
+
+def names_of(document: str) -> tuple[str, str]:
+    """What people type for a document: its address, and its path alone."""
+    return document, document.partition(":")[2]
+
+
+def without_section(address: str) -> str:
+    """An address without what follows its first #."""
+    return address.partition("#")[0]
+
+
+def split_part(name: str) -> tuple[str, int] | None:
+    """The slug and number of `slug~2`; None if a name does not end so."""
+    slug, _, part = name.rpartition("~")
+    return (slug, int(part)) if _PART.fullmatch(part) else None
+
+
+def check_collection(name: str) -> None:
+    """Raise SettingError for a name that would make addresses ambiguous."""
+    if ":" in name:
+        raise SettingError("collection", f"{name!r} has a colon, where an address ends it. Name another")
+
+
+def id_of(kind: str, address: str) -> str:
+    """The id of what has an address, the same in every library. Kinds do not share ids."""
+    return str(uuid5(_NAMESPACE, address if kind == "document" else f"{kind} {address}"))

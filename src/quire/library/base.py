@@ -1,0 +1,76 @@
+"""An open library: its store, its settings, and how an address finds its document."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+from quire import address as addresses
+from quire.config import DEFAULT, Config
+from quire.embed.base import Embedder
+from quire.errors import NoResults, nearest
+from quire.stores import DocumentRow, Filters, Store, open_store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+L = TypeVar("L", bound="OpenLibrary")
+
+
+def writes(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
+    """Make a method write to one library only, though its file may be replaced meanwhile."""
+
+    @wraps(method)
+    def wrapped(self: L, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.store.writing():
+            return method(self, *args, **kwargs)
+
+    return wrapped
+
+
+class OpenLibrary:
+    """A library that is open."""
+
+    def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
+        self.store, self.url, self.config = store, url, config
+        self._embedders: dict[str, Embedder | None] = {}
+        self._critical_rows: tuple[object, list[DocumentRow]] = None, []
+
+    @classmethod
+    def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Self:
+        """The library at a path or postgresql:// URL. Raises NoResults if there is none to open."""
+        return cls(open_store(os.fspath(url), create=create), os.fspath(url), config)
+
+    def close(self) -> None:
+        """Close the database and the model."""
+        for embedder in self._embedders.values():
+            if embedder:
+                embedder.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _document(self, address: str) -> tuple[DocumentRow, str]:
+        """The document an address names, and what follows its #. Raises NoResults, naming the nearest."""
+        for collection, path, rest in addresses.readings(address):
+            if found := self.store.document(collection, path):
+                return found, rest
+        known = [row.address for row in self.store.documents(Filters())]
+        if not known:
+            raise NoResults("The library is empty. Add documents with: quire add ./docs")
+        wanted = addresses.without_section(address)
+        names = [name for one in known for name in addresses.names_of(one)]
+        close = nearest(wanted, names) if len(known) < 5000 else ""
+        said = close if close.startswith("Did") else "See what there is with: quire list"
+        raise NoResults(f"No document {wanted!r} is indexed. {said}")
+
+    def _no_collection(self, name: str) -> str:
+        return f"No collection {name!r}. {nearest(name, self.store.collections())}"

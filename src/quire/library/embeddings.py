@@ -1,0 +1,102 @@
+"""The part of Library that embeds: which model serves, and what has no vector yet."""
+
+from __future__ import annotations
+
+from quire import embed as models
+from quire import embedding
+from quire.embed.base import Embedder
+from quire.embedding import Embedded
+from quire.errors import EmbeddingError, NoResults, SettingError
+from quire.ingest.report import Report
+from quire.library.base import OpenLibrary, writes
+from quire.progress import Progress
+from quire.searcher import Meaning
+from quire.sources.files import Skipped
+from quire.stores import Model
+
+
+class Embeddings(OpenLibrary):
+    """What embeds documents and questions."""
+
+    @writes
+    def embed(self, model: str | None = None, *, progress: Progress | None = None) -> Embedded:
+        """Embed what has no vector yet. Another model's vectors serve only once it has them all.
+
+        Raises EmbeddingError where the model cannot be used; what was embedded before is kept.
+        """
+        embedder = self._embedder(model or self._model_name())
+        if embedder is None:
+            raise SettingError(
+                "embed.model", "is none, so nothing is embedded. Name one: quire embed --model minilm"
+            )
+        return embedding.embed(self.store, embedder, progress)
+
+    def unembeddable(self) -> dict[str, str]:
+        """Documents that the model refused when it was last asked, and why."""
+        failures = self.store.embedding_failures()
+        rows = self.store.documents_by_row(failures)
+        return {rows[row].address: reason for row, reason in failures.items()}
+
+    def _embed_new(self, report: Report, progress: Progress | None) -> None:
+        """Embed what was added; where that fails, say so: searching by words works all the same."""
+        try:
+            self._check_model()
+            if self._model_name() == models.NONE or not self.store.counts().chunks:
+                return
+            self._check_dimension()
+            done = self.embed(progress=progress)
+        except (EmbeddingError, SettingError) as problem:
+            report.failed.append(Skipped("embedding", str(problem)))
+            return
+        rows = self.store.documents_by_row(done.failed)
+        report.failed += [Skipped(rows[row].address, reason) for row, reason in done.failed.items()]
+        report.seconds += done.seconds
+
+    def _embedder(self, name: str) -> Embedder | None:
+        if name not in self._embedders:
+            self._embedders[name] = models.open_embedder(name, self.config.embed)
+        return self._embedders[name]
+
+    def _active(self) -> Model | None:
+        return next((model for model in self.store.models() if model.active), None)
+
+    def _model_name(self) -> str:
+        """The model to embed with: the one that is set, else the library's own."""
+        active = self._active()
+        return self.config.embed.model or (active.name if active else models.DEFAULT)
+
+    def _check_model(self) -> None:
+        """Refuse to mix the vectors of two models."""
+        active, wanted = self._active(), self.config.embed.model
+        set_to = self._embedder(wanted) if wanted else None
+        if active and set_to and set_to.name != active.name:
+            raise SettingError(
+                "embed.model",
+                f"this library is embedded with {active.name}. To change that: quire embed --model {wanted}",
+            )
+
+    def _check_dimension(self) -> None:
+        """Refuse a model that is not what it was; to embed everything anew takes a word from its owner."""
+        active = self._active()
+        embedder = self._embedder(active.name) if active else None
+        if active and embedder and embedder.dimension != active.dimension:
+            raise EmbeddingError(
+                active.name,
+                f"returns {embedder.dimension} dimensions; this library has {active.dimension}. "
+                f"Embed it anew: quire embed --model {active.name}",
+            )
+
+    def _meaning(self, mode: str) -> Meaning | None:
+        """How to search by meaning: not at all where words are asked for or nothing is embedded."""
+        active = self._active()
+        if mode == "keyword" or self.config.embed.model == models.NONE or active is None:
+            if mode == "semantic":
+                off = "embed.model is none" if self.config.embed.model else "Nothing is embedded yet"
+                raise NoResults(f"{off}. Embed the library with: quire embed --model {models.DEFAULT}")
+            return None
+        try:
+            self._check_model()
+            embedder = self._embedder(active.name)
+        except (EmbeddingError, SettingError) as problem:
+            return Meaning(active, None, str(problem))
+        return Meaning(active, embedder, "")

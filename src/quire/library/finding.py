@@ -1,0 +1,135 @@
+"""The part of Library that answers: search, read, and pack for a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from quire import reading, searcher
+from quire.config import SearchSettings
+from quire.context import Context, Match, Source, pack
+from quire.errors import NoResults
+from quire.ingest import named
+from quire.library.embeddings import Embeddings
+from quire.reading import Reading
+from quire.searcher import Found
+from quire.stores import Counts, DocumentRow, Filters
+from quire.tokens import counter
+from quire.tree import Tree
+
+_WEIGHED = 30  # results that a context pack is made of, at most
+
+
+class Finding(Embeddings):
+    """What searches and reads."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        collection: str | None = None,
+        paths: Iterable[str] = (),
+        limit: int | None = None,
+        mode: str | None = None,
+        explain: bool = False,
+    ) -> Found:
+        """The best sections for a query. Raises NoResults for a collection that is not there.
+
+        `mode` is hybrid, keyword or semantic.
+        """
+        settings = self._search_settings(limit, mode)
+        with self.store.reading():
+            apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
+            filters = Filters(collection, named.DOCUMENTS if apart else (), tuple(paths))
+            meaning = self._meaning(settings.mode)
+            return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
+
+    def _search_settings(self, limit: int | None, mode: str | None) -> SearchSettings:
+        given = {"limit": limit, "mode": mode}
+        changes = {name: value for name, value in given.items() if value is not None}
+        return replace(self.config.search, **changes)  # type: ignore[arg-type]
+
+    def documents(self, collection: str | None = None) -> list[DocumentRow]:
+        """The documents of a collection, or all."""
+        return self.store.documents(Filters(collection))
+
+    def document(self, address: str) -> DocumentRow | None:
+        """One document by its address or path; None if there is none."""
+        try:
+            return self._document(address)[0]
+        except NoResults:
+            return None
+
+    def status(self) -> Counts:
+        """What is in the library."""
+        with self.store.reading():
+            return self.store.counts()
+
+    def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
+        """A document or a section of it, exactly as it stands; by address, slug, heading or path `A > B`."""
+        with self.store.reading():
+            document, rest = self._document(address)
+            return reading.read(self.store, document, heading or rest, self.config, max_tokens)
+
+    def source(self, address: str) -> bytes:
+        """The exact bytes of a document."""
+        with self.store.reading():
+            return self.store.source(self._document(address)[0].seq)
+
+    def toc(self, address: str) -> Tree:
+        """The tree of a document."""
+        with self.store.reading():
+            return reading.tree(self.store, self._document(address)[0], self.config)
+
+    def context(
+        self,
+        query: str,
+        *,
+        max_tokens: int | None = None,
+        collection: str | None = None,
+        paths: Iterable[str] = (),
+        mode: str | None = None,
+        include: str = "sections",
+    ) -> Context:
+        """What is worth reading before answering a query, within a number of tokens, with citations.
+
+        Critical documents of the collections come first. `include` is sections, chunks (only those that
+        match) or documents (whole). Raises NoResults for a collection that is not there.
+        """
+        settings = self.config.context
+        if max_tokens is not None:
+            settings = replace(settings, max_tokens=max_tokens)
+        with self.store.reading():
+            found = self.search(
+                query, collection=collection, paths=paths, limit=_WEIGHED, mode=mode, explain=True
+            )
+            sources: dict[int, Source] = {}
+            critical = [self._pack_source(row, sources) for row in self._critical(collection)]
+            matches = self._matches(found, sources)
+        counted = counter(self.config.tokens)
+        return pack(found.query, critical, matches, settings, counted, include=include, notes=found.notes)
+
+    def _critical(self, collection: str | None) -> list[DocumentRow]:
+        """The critical documents of a collection, or of all, looked for once in each generation."""
+        key = self.store.version(), collection
+        if self._critical_rows[0] != key:
+            rows = self.store.documents(Filters(collection, named.DOCUMENTS))
+            self._critical_rows = key, [row for row in rows if row.promotion == "critical"]
+        return self._critical_rows[1]
+
+    def _matches(self, found: Found, sources: dict[int, Source]) -> list[Match]:
+        """Results with the spans of the chunks that they stand for."""
+        hits = [[hit["chunk"] for hit in result.explain["hits"]] for result in found.results]
+        chunks = self.store.chunks(chunk for ids in hits for chunk in ids)
+        rows = self.store.documents_by_row({chunk.document for chunk in chunks.values()})
+        matches = []
+        for result, ids in zip(found.results, hits, strict=True):
+            source = self._pack_source(rows[chunks[ids[0]].document], sources)
+            spans = tuple((chunks[chunk].start, chunks[chunk].end) for chunk in ids)
+            matches.append(Match(source, result.address, result.start, result.end, spans, result.score))
+        return matches
+
+    def _pack_source(self, row: DocumentRow, known: dict[int, Source]) -> Source:
+        if row.seq not in known:
+            known[row.seq] = Source(reading.tree(self.store, row, self.config), row.url, row.promotion)
+        return known[row.seq]

@@ -1,0 +1,249 @@
+"""The part of Library that takes documents in and lets them go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from quire import memory, sync
+from quire.document import Document, text_of
+from quire.errors import NoResults, SettingError, nearest
+from quire.ingest import named
+from quire.ingest.plan import Plan
+from quire.ingest.prepare import made_by, prepare_alone
+from quire.ingest.report import Report
+from quire.library.base import writes
+from quire.library.embeddings import Embeddings
+from quire.progress import Progress
+from quire.sources import entries
+from quire.stores import DocumentRow, Filters, SourceRow, storable
+from quire.sync import Changes, Named
+
+PROMOTIONS = ("standard", "important", "critical")
+
+
+class Indexing(Embeddings):
+    """What adds, refreshes, promotes and removes documents, and keeps their sources."""
+
+    @writes
+    def add(
+        self,
+        *paths: str | os.PathLike[str],
+        content: str | bytes | None = None,
+        path: str | None = None,
+        collection: str | None = None,
+        title: str | None = None,
+        external: bool = False,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        keep: bool | None = None,
+        prune: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Hold files, folders, pages and sites, or content under a path of its own. Content wins over paths.
+
+        The library remembers what was named: `refresh` follows it. Content without a path is named by its
+        text. `external` documents are other people's: they are found as all are, and cannot be promoted.
+        `include` and `exclude` are patterns as in .gitignore; `keep` lets documents stay when their files
+        are gone. These three are remembered; None leaves them as they were. `prune` removes documents
+        whose files are gone, now.
+        """
+        self._adopt()
+        report, kind = Report(), _kind(external)
+        if content is not None:
+            report.join(self._add_content(content, path, collection or "content", title, kind))
+        for wanted in () if content is not None else _named(paths, collection, kind, include, exclude, keep):
+            report.join(sync.add(self.store, wanted, self.config, prune=prune, progress=progress))
+        self._embed_new(report, progress)
+        return report
+
+    def plan(
+        self,
+        *paths: str | os.PathLike[str],
+        collection: str | None = None,
+        external: bool = False,
+        include: Iterable[str] | None = None,
+        exclude: Iterable[str] | None = None,
+        keep: bool | None = None,
+        prune: bool = False,
+        after: Iterable[Plan] = (),
+    ) -> list[Plan]:
+        """What `add` of these would change, or `refresh` where none is named. Nothing is written.
+
+        The plans that it comes `after` are taken to have been carried out.
+        """
+        self._adopt()
+        if not paths:
+            return sync.plans(self.store, self.config, prune=prune, keep=bool(keep))
+        before, found = list(after), list[Plan]()
+        for wanted in _named(paths, collection, _kind(external), include, exclude, keep):
+            done = [*before, *found]
+            found.append(sync.plan_added(self.store, wanted, self.config, prune=prune, before=done))
+        return found
+
+    def _add_content(
+        self, content: str | bytes, path: str | None, collection: str, title: str | None, kind: str
+    ) -> Report:
+        for name, given in (("path", path or ""), ("collection", collection)):
+            if storable(given) != given:
+                raise SettingError(name, "holds NUL or half a character. Name another")
+        memory.check_collection(self.store, collection, kind)
+        if isinstance(content, str):  # as the file would be that it stands for, with its limits
+            content = Document.from_text(content).source
+        path = path or self._name_of(content, collection, kind)
+        document = Document.from_bytes(
+            content, path, collection=collection, title=title, settings=self.config.document
+        )
+        report, old = Report(addresses=[document.address]), self.store.document(collection, path)
+        if old and (old.root or old.url):
+            has = f"{collection} already has {path} from {old.url or old.root}"
+            raise SettingError("path", f"{has}. Name another path or collection")
+        if old and old.checksum == document.checksum and old.made_by == made_by(self.config):
+            report.unchanged = 1
+            return report
+        prepared, source = (
+            prepare_alone(document, self.config, kind),
+            named.text_source(path, collection, kind),
+        )
+        self.store.put_sources([source])
+        report.count(prepared, self.store.write([prepared], source)[0])
+        return report
+
+    def _name_of(self, content: bytes, collection: str, kind: str) -> str:
+        """The name of content that was given without one: the one that it has, or a new one."""
+        text = text_of(content)
+        known = self.store.documents(Filters(collection, (kind,), (f"*{entries.ending(text)}",)))
+        return known[0].path if known else entries.named(text, datetime.now(UTC).date())
+
+    @writes
+    def refresh(self, *, prune: bool = False, keep: bool = False, progress: Progress | None = None) -> Report:
+        """Bring every source up to date.
+
+        Documents whose files are gone are removed while their source is healthy: its root is there and not
+        empty, and less than half of its documents are missing at once. `prune` removes them all the same,
+        `keep` removes none.
+        """
+        self._adopt()
+        report = sync.refresh(self.store, self.config, prune=prune, keep=keep, progress=progress)
+        self._embed_new(report, progress)
+        return report
+
+    def check(self, collection: str | None = None) -> Changes:
+        """Files and pages that are new, have changed or are gone. Content of its own is passed over."""
+        self._adopt()
+        return sync.check(self.store, self.config, collection)
+
+    def sources(self) -> list[SourceRow]:
+        """What was named to be held: files, folders, pages, sites and texts."""
+        self._adopt()
+        return self.store.sources()
+
+    def _adopt(self) -> None:
+        """Give a library of before the sources that its documents came from."""
+        if not self.store.adopted():
+            with self.store.writing():
+                named.adopt(self.store)
+
+    @writes
+    def remove_source(
+        self, place: str, *, collection: str | None = None, dry_run: bool = False
+    ) -> list[DocumentRow]:
+        """Let go of a source; the documents that went with it: those that no other source holds.
+
+        With `dry_run` they are those that would go. Raises NoResults for what is no source.
+        """
+        self._adopt()
+        source = named.find(self.store, place, collection)
+        rows = sync.goes_with(self.store, source)
+        if not dry_run:
+            self.store.drop_sources([source])
+        return rows
+
+    @writes
+    def move_source(self, old: str, new: str, *, dry_run: bool = False) -> list[tuple[SourceRow, SourceRow]]:
+        """Follow a file or folder that moved, with every source under it; each source before and after.
+
+        Documents keep their ids, promotions and vectors. Raises NoResults for what is no source.
+        """
+        self._adopt()
+        moved = named.moves(self.store, old, new)
+        for before, after in () if dry_run else moved:
+            sync.follow(self.store, before, after)
+        return moved
+
+    @writes
+    def remove(
+        self,
+        *addresses: str,
+        collection: str | None = None,
+        paths: Iterable[str] = (),
+        dry_run: bool = False,
+    ) -> list[DocumentRow]:
+        """Remove documents by address, or a collection, or some paths of it; those that were removed.
+
+        They stay removed: a refresh does not bring them back, adding them by name does. With `dry_run`
+        they are those that would be removed.
+        """
+        self._adopt()
+        within = tuple(paths)
+        if addresses and (within or collection is not None):
+            raise SettingError("remove", "Name addresses, or a collection and its paths, not both")
+        if addresses:
+            rows = [self._document(address)[0] for address in dict.fromkeys(addresses)]
+        elif collection is not None:
+            rows = self._rows_of(collection, within)
+        elif within:
+            raise SettingError("remove", "Name the collection that these paths are of")
+        else:
+            raise SettingError("remove", "Name what to remove: addresses, or a collection")
+        if not dry_run and collection is not None and not within:
+            sync.remove_collection(self.store, collection, rows)
+        elif not dry_run:
+            sync.remove_documents(self.store, rows)
+        return rows
+
+    def _rows_of(self, collection: str, within: tuple[str, ...]) -> list[DocumentRow]:
+        """The documents of a collection, or of some paths of it. Raises NoResults where there are none."""
+        rows = self.store.documents(Filters(collection, paths=within))
+        if not rows and collection not in self.store.collections():
+            raise NoResults(self._no_collection(collection))
+        if not rows:
+            raise NoResults(f"No document of {collection} is in {', '.join(within)}.")
+        return rows
+
+    @writes
+    def promote(self, address: str, level: str) -> DocumentRow:
+        """Make a document standard, important or critical; a section cannot be promoted alone."""
+        if level not in PROMOTIONS:
+            raise SettingError("promotion", f"there is no {level!r}. {nearest(level, PROMOTIONS)}")
+        document, rest = self._document(address)
+        if rest:
+            raise SettingError("promotion", f"is of whole documents: {document.address}")
+        if document.kind == "external":
+            raise SettingError("promotion", f"{document.address} is external, and those have none")
+        self.store.promote(document.seq, level)
+        return self._document(address)[0]
+
+
+def _kind(external: bool) -> str:
+    return "external" if external else "document"
+
+
+def _named(
+    places: Iterable[str | os.PathLike[str]],
+    collection: str | None,
+    kind: str,
+    include: Iterable[str] | None,
+    exclude: Iterable[str] | None,
+    keep: bool | None,
+) -> list[Named]:
+    """What is to be held. Raises SettingError if nothing is named."""
+    options = {
+        name: None if some is None else tuple(some)
+        for name, some in (("include", include), ("exclude", exclude))
+    }
+    found = [Named(os.fspath(place), collection, kind, keep=keep, **options) for place in places]
+    if not found:
+        raise SettingError("add", "Must provide path, url, or content")
+    return found

@@ -1,0 +1,182 @@
+"""The part of Library that keeps memories and knowledge."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TextIO
+
+from quire import memory, searcher
+from quire.errors import NoResults, SettingError, SourceError, Unreadable
+from quire.ingest.report import Report
+from quire.library.base import writes
+from quire.library.finding import Finding
+from quire.result import Result
+from quire.searcher import Found
+from quire.sources import entries
+from quire.sources.entries import Entry
+from quire.sources.files import Skipped
+from quire.stores import DocumentRow, Filters
+
+log = logging.getLogger("quire")
+_APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
+_PER_ENTRY = 5  # sections that are looked at for each result of a recall
+
+
+class Memories(Finding):
+    """What remembers, recalls and forgets."""
+
+    def remember(
+        self,
+        text: str,
+        *,
+        collection: str = "memory",
+        title: str | None = None,
+        tags: Iterable[str] = (),
+        name: str | None = None,
+    ) -> DocumentRow:
+        """Keep a memory. The same text is kept once; another text under the same name replaces it.
+
+        What cannot be cut or embedded is kept all the same, and a warning is logged.
+        """
+        return self._keep(
+            entries.make("memory", text, collection=collection, title=title, tags=tags, name=name)
+        )
+
+    def learn(
+        self,
+        text: str,
+        *,
+        collection: str = "knowledge",
+        title: str | None = None,
+        tags: Iterable[str] = (),
+        name: str | None = None,
+    ) -> DocumentRow:
+        """Keep a piece of knowledge, as `remember` keeps a memory."""
+        return self._keep(
+            entries.make("knowledge", text, collection=collection, title=title, tags=tags, name=name)
+        )
+
+    def recall(
+        self,
+        query: str,
+        *,
+        kinds: Iterable[str] = entries.KINDS,
+        collection: str | None = None,
+        tags: Iterable[str] = (),
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        group: bool = False,
+    ) -> Found:
+        """The chunks of memories and knowledge that answer a query, best first; never documents.
+
+        `group` gives the best chunk of each entry. Entries have all of the `tags` and were last written
+        in the time given: a date, a date and time, or so long ago (7d). Raises NoResults where nothing
+        is remembered.
+        """
+        wanted = tuple(kinds)
+        entries.check_kinds(wanted)
+        settings = self._search_settings(limit, mode)
+        first, last = entries.moment("since", since), entries.moment("until", until, end=True)
+        filters = Filters(collection, wanted, tags=tuple(tags), since=first, until=last)
+        with self.store.reading():
+            if not self.store.kinds() & set(wanted):
+                raise NoResults("Nothing is remembered yet. Remember with: quire remember TEXT")
+            meaning = self._meaning(settings.mode)
+            more = replace(settings, limit=min(1000, _PER_ENTRY * settings.limit), merge_from=_APART)
+            found = searcher.search(self.store, query, filters, more, meaning, explain=True)
+            results = [chunk for result in found.results for chunk in memory.by_chunk(self.store, result)]
+        best: dict[str, Result] = {}
+        for result in sorted(results, key=lambda result: -result.score):
+            best.setdefault(result.document_id if group else result.chunk_ids[0], result)
+        return replace(found, results=tuple(best.values())[: settings.limit])
+
+    @writes
+    def forget(
+        self,
+        *addresses: str,
+        collection: str | None = None,
+        tags: Iterable[str] = (),
+        before: str | datetime | None = None,
+        dry_run: bool = False,
+    ) -> list[DocumentRow]:
+        """Delete memories and knowledge by address, or by collection, tags and time; those that went.
+
+        With `dry_run` they are those that would go. Raises SettingError for a document.
+        """
+        filters = Filters(collection, entries.KINDS, tags=tuple(tags), until=entries.moment("before", before))
+        if bool(addresses) == (filters != Filters(kinds=entries.KINDS)):
+            raise SettingError("forget", "Name what to forget: addresses, or a collection, tags or a time")
+        with self.store.reading():
+            named = dict.fromkeys(map(self._remembered, addresses))
+            rows = list(named) if addresses else self._filtered(filters)
+        if not dry_run:
+            self.store.remove([row.seq for row in rows])
+        return rows
+
+    def export(self, target: str | os.PathLike[str] | TextIO) -> int:
+        """Write all memories and knowledge as JSON lines; how many. A file changes once all is written."""
+        if not isinstance(target, str | os.PathLike):
+            return memory.export(self.store, target)
+        part = Path(f"{os.fspath(target)}.part")
+        try:
+            with part.open("w", encoding="utf-8", newline="\n") as file:
+                number = memory.export(self.store, file)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+        return number
+
+    @writes
+    def import_(self, source: str | os.PathLike[str] | Iterable[str | bytes]) -> Report:
+        """Take in JSON lines, as `export` writes them. A line that cannot be is reported; the rest goes on.
+
+        An entry that is here already is left as it is; another text of the same name replaces it.
+        """
+        if isinstance(source, str | os.PathLike):
+            try:
+                with Path(source).open("rb") as file:
+                    return self.import_(file)
+            except OSError as problem:
+                raise Unreadable(os.fspath(source), (problem.strerror or str(problem)).lower()) from None
+        report = Report()
+        for number, line in enumerate(source, 1):
+            try:
+                if line.strip():
+                    memory.keep(self.store, entries.from_line(line), self.config, report)
+            except (SettingError, SourceError) as problem:
+                report.failed.append(Skipped(f"line {number}", str(problem)))
+        self._embed_new(report, None)
+        return report
+
+    @writes
+    def _keep(self, entry: Entry) -> DocumentRow:
+        report = Report()
+        row = memory.keep(self.store, entry, self.config, report)
+        self._embed_new(report, None)
+        for failed in report.failed:
+            log.warning("%s is kept, but %s failed: %s", row.address, failed.source, failed.reason)
+        return row
+
+    def _filtered(self, filters: Filters) -> list[DocumentRow]:
+        """The entries of a filter. Raises for a collection that has none."""
+        rows, name = self.store.documents(filters), filters.collection
+        if rows or name is None or self.store.documents(Filters(name, entries.KINDS)):
+            return rows
+        if name in self.store.collections():
+            remove = f"To remove it: quire remove --collection {name}"
+            raise SettingError("forget", f"{name} is a collection of documents. {remove}")
+        raise NoResults(self._no_collection(name))
+
+    def _remembered(self, address: str) -> DocumentRow:
+        row = self._document(address)[0]
+        if row.kind not in entries.KINDS:
+            remove = f"To remove it: quire remove {row.address}"
+            raise SettingError("forget", f"{row.address} is not a memory but of kind {row.kind}. {remove}")
+        return row
