@@ -204,7 +204,7 @@ class OpenFile:
                 break
             if pause is None:
                 raise self._error(_OVERWRITTEN)
-            time.sleep(pause)  # another process may be folding the log in: then pages are of two moments
+            time.sleep(pause)  # another process may be in a checkpoint: then pages are of two versions
         if same:
             self.note_changes()
         if same and state and facts:
