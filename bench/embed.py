@@ -53,9 +53,9 @@ from quire.config import DEFAULT, EmbedSettings, override
 from quire.embed.minilm import MiniLM
 from quire.embed.wordpiece import WordPiece
 from quire.library import Library
-from quire.stores import vectors as quire_vectors
-from quire.stores.rows import MAX_CHUNKS, Model
+from quire.stores import MAX_CHUNKS, Model
 from quire.stores.sqlite import SqliteStore
+from quire.stores.sqlite import vectors as quire_vectors
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors

@@ -45,7 +45,7 @@ from quire.config import DEFAULT, override
 from quire.document import Document
 from quire.ingest.prepare import prepare
 from quire.library import Library
-from quire.stores.rows import MAX_CHUNKS, ChunkRow, Prepared, SectionRow
+from quire.stores import MAX_CHUNKS, ChunkRow, Prepared, SectionRow
 from quire.stores.sqlite import SqliteStore
 
 WORDS = override(

@@ -53,7 +53,7 @@ from quire.config import DEFAULT, Config, override
 from quire.errors import SettingError
 from quire.library import Library
 from quire.result import Result
-from quire.stores.base import Filters
+from quire.stores import Filters
 
 TOP = 10
 ASKED = 30  # results, where some will be dropped

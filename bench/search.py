@@ -41,8 +41,8 @@ from typing import Any, NamedTuple
 from bench import index
 from quire import analyze, query
 from quire.library import Library
-from quire.stores.base import Filters
-from quire.stores.keywords import WEIGHTS, Fts5
+from quire.stores import Filters
+from quire.stores.matching import WEIGHTS
 from quire.stores.sqlite import SqliteStore
 
 CANDIDATES = 100
@@ -199,7 +199,6 @@ def _overlap(store: SqliteStore, texts: list[str]) -> float:
 def _full_ranking(store: SqliteStore, text: str) -> list[int]:
     """What search_words gives when every word matches, however common."""
     keywords = store.keywords
-    assert isinstance(keywords, Fts5)
     remembered, keywords._common = keywords._common, (store.generation(), frozenset())
     try:
         return search_words(store, text)

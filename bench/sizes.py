@@ -35,7 +35,7 @@ from bench import quality
 from bench.quality import Figures, Question, Span
 from quire.config import Config, override
 from quire.library import Library
-from quire.stores.rows import MAX_CHUNKS
+from quire.stores import MAX_CHUNKS
 
 SIZES = (200, 240, 280, 300, 320, 340, 360, 400, 500, 600, 800, 1200)
 NEIGHBOURS = (0.0, 0.05, 0.1, 0.2, 0.3)

@@ -30,7 +30,7 @@ from quire.document import Document, text_of
 from quire.errors import QuireError
 from quire.ingest.prepare import prepare
 from quire.library import Library
-from quire.stores.rows import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SourceRow
+from quire.stores import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SourceRow
 from quire.stores.sqlite import SqliteStore
 from tests.words import WORDS
 

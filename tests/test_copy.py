@@ -8,8 +8,7 @@ import pytest
 
 from quire.errors import LibraryError
 from quire.library import Library
-from quire.stores.base import Store
-from quire.stores.rows import Prepared
+from quire.stores import Prepared, Store
 from tests.words import WORDS
 
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n"

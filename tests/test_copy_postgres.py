@@ -15,9 +15,8 @@ from quire.errors import LibraryError
 from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.result import Result
-from quire.stores.base import Filters, Store
+from quire.stores import MAX_CHUNKS, Filters, Prepared, Store
 from quire.stores.postgres import PostgresStore
-from quire.stores.rows import MAX_CHUNKS, Prepared
 from quire.stores.sqlite import SqliteStore
 from tests import postgres
 from tests.words import WORDS

@@ -31,9 +31,8 @@ from quire.embed import http
 from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.library import Library
 from quire.searcher import Found
-from quire.stores.base import Store
+from quire.stores import MAX_CHUNKS, Store
 from quire.stores.postgres import PostgresStore
-from quire.stores.rows import MAX_CHUNKS
 from quire.stores.sqlite import SqliteStore
 from quire.surfaces import cli
 from tests import models_server as server

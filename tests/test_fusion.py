@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from quire.fusion import fuse, with_document_evidence, with_neighbours
 from quire.result import Hit
-from quire.stores.rows import MAX_CHUNKS
+from quire.stores import MAX_CHUNKS
 
 Scores = dict[int, float]
 Weigh = Callable[[Sequence[Hit], float], list[Hit]]

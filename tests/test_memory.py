@@ -22,7 +22,7 @@ from quire.config import DEFAULT, override
 from quire.errors import NoResults, NotText, SettingError, Unreadable
 from quire.library import Library
 from quire.sources import entries
-from quire.stores.rows import DocumentRow
+from quire.stores import DocumentRow
 from quire.tree import has_text
 from tests.words import WORDS
 

@@ -26,12 +26,24 @@ from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.query import Query
 from quire.searcher import Meaning
-from quire.stores import open_store, postgres_database, postgres_vectors, postgres_words
-from quire.stores.base import Filters, Store
+from quire.stores import (
+    MAX_CHUNKS,
+    Filters,
+    Model,
+    Prepared,
+    Sighting,
+    SourceRow,
+    Store,
+    migrate,
+    open_store,
+)
 from quire.stores.matching import Phrase
 from quire.stores.postgres import PostgresStore
-from quire.stores.postgres_database import is_transient, wrong_version
-from quire.stores.rows import MAX_CHUNKS, Model, Prepared, Sighting, SourceRow
+from quire.stores.postgres import database as postgres_database
+from quire.stores.postgres import vectors as postgres_vectors
+from quire.stores.postgres import words as postgres_words
+from quire.stores.postgres.database import is_transient
+from quire.stores.postgres.schema import wrong_version
 from tests import postgres
 from tests.words import WORDS, rename
 
@@ -259,7 +271,7 @@ def test_many_who_make_the_same_library_at_once_all_get_it(url: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(make, range(4)))
     done = postgres.execute(url, "SELECT number FROM quire.migrations ORDER BY number")
-    assert [number for (number,) in done] == [number for number, _ in postgres_database._migrations()]
+    assert [number for (number,) in done] == [number for number, _ in migrate.steps("postgres")]
     with opened(url) as store:
         assert len(store.documents(Filters())) == 4
 

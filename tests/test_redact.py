@@ -170,7 +170,7 @@ def printed(*args: str) -> tuple[str, str]:
 
 def test_status_shows_the_library_without_its_password() -> None:
     """The status of a library names its host and database, as text and as JSON."""
-    from quire.stores.base import Counts
+    from quire.stores import Counts
 
     shown = render.status_json("postgresql://me:secret@db/quire", Counts(0, 0, 0, 0, {}), [], {})
     assert shown["library"] == "postgresql://me:…@db/quire"

@@ -16,9 +16,10 @@ from mcp import Client
 
 from quire.errors import LibraryError, LibraryHeld
 from quire.library import Library
-from quire.stores import sqlite_database, sqlite_file
-from quire.stores.base import Store
+from quire.stores import Store
 from quire.stores.sqlite import SqliteStore
+from quire.stores.sqlite import database as sqlite_database
+from quire.stores.sqlite import file as sqlite_file
 from tests import crash, postgres
 from tests.mcp_client import ask, parameters, refused, some_docs, talk
 from tests.words import WORDS
@@ -462,11 +463,11 @@ def test_a_read_only_library_shows_what_was_put_in_its_place(
     path: Path, way: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """States: read-only, also on a medium that cannot be written."""
-    connect = sqlite_database.Database._connect
+    connect = sqlite_database.SqliteDatabase._connect
     other = made(path.with_name("other.db"), "a.md")
     monkeypatch.setattr("os.access", lambda *_: False)
     monkeypatch.setattr(
-        sqlite_database.Database,
+        sqlite_database.SqliteDatabase,
         "_connect",
         lambda self, as_asked: connect(self, mode if as_asked == "ro" else as_asked),
     )

@@ -18,7 +18,7 @@ from quire.config import IngestSettings
 from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable
 from quire.ingest import plan as planning
 from quire.library import Library
-from quire.stores.rows import SourceRow
+from quire.stores import SourceRow
 from tests.commands import run
 from tests.words import WORDS
 

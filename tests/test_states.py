@@ -24,10 +24,10 @@ import pytest
 
 from quire.errors import LibraryError, NoResults
 from quire.library import Library
-from quire.stores import sqlite_database
-from quire.stores.base import Store
+from quire.stores import Store
 from quire.stores.postgres import PostgresStore
 from quire.stores.sqlite import SqliteStore
+from quire.stores.sqlite import file as files
 from tests import crash
 from tests.words import WORDS
 
@@ -636,7 +636,7 @@ def test_a_library_made_by_another_between_any_two_steps_of_making_it_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """States: two writers, one of whom is first."""
-    monkeypatch.setattr(sqlite_database, "BUSY_SECONDS", 0.05)  # the other cannot wait: we are in its way
+    monkeypatch.setattr(files, "BUSY_SECONDS", 0.05)  # the other cannot wait: we are in its way
     connect, step, steps, made = sqlite3.connect, 0, 1, list[int]()
     while step < steps:
         path, steps, at = tmp_path / f"{step}.db", 0, step

@@ -23,13 +23,12 @@ from quire.embedding import Embedded
 from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.result import Hit
-from quire.stores import open_store, postgres_vectors
-from quire.stores import sqlite_database as stores
-from quire.stores import vectors as index
-from quire.stores.base import Filters, Store
+from quire.stores import MAX_CHUNKS, Filters, Model, Prepared, Store, Unembedded, migrate, open_store
 from quire.stores.postgres import PostgresStore
-from quire.stores.rows import MAX_CHUNKS, Model, Prepared, Unembedded
+from quire.stores.postgres import vectors as postgres_vectors
 from quire.stores.sqlite import SqliteStore
+from quire.stores.sqlite import vectors as index
+from quire.stores.sqlite.file import APPLICATION_ID
 from tests import postgres
 from tests.postgres import DATABASES
 from tests.test_embedding import Tiny
@@ -503,9 +502,9 @@ def schema_1(path: Path, document: Prepared) -> sqlite3.Connection:
     """A library as the first schema had it, with one document."""
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
-    for statement in stores._statements(dict(stores._migrations())[1]):
+    for statement in migrate.statements(dict(migrate.steps("sqlite"))[1]):
         db.execute(statement)
-    db.execute(f"PRAGMA application_id = {stores.APPLICATION_ID}")
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute("PRAGMA user_version = 1")
     db.execute("UPDATE facts SET value = ? WHERE name = 'terms'", (str(analyze.VERSION),))
     values = {

@@ -1,8 +1,7 @@
 """Settings without a model, and small steps, for tests that are about words, files and states."""
 
 from quire.config import DEFAULT, override
-from quire.stores.base import Store
-from quire.stores.rows import Sighting, SourceRow
+from quire.stores import Sighting, SourceRow, Store
 
 WORDS = override(DEFAULT, {"embed": {"model": "none"}})
 

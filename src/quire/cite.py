@@ -10,8 +10,7 @@ from quire.freshness import is_stale
 from quire.query import Query
 from quire.result import Hit, Merged, Result
 from quire.snippet import snippet
-from quire.stores.base import Store
-from quire.stores.rows import ChunkRow, DocumentRow, SectionRow
+from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
 
 
 class Citations:

@@ -11,20 +11,20 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 
-from quire.document import text_of
 from quire.errors import LibraryError
 from quire.progress import Progress, Silent
-from quire.stores.base import BATCH_BYTES, Filters, Store
-from quire.stores.rows import (
+from quire.stores import (
+    BATCH_BYTES,
     MAX_CHUNKS,
+    ChunkTexts,
     DocumentRow,
+    Filters,
     Model,
     Prepared,
     Sighting,
+    Store,
     Unembedded,
     digest_of,
-    embedded,
-    words_of,
 )
 
 _BATCH_VECTORS = 1000
@@ -84,10 +84,9 @@ def _batches(rows: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
 def _prepared(source: Store, row: DocumentRow) -> Prepared:
     """A stored document as it was when it was written."""
     content, sections = source.source(row.seq), source.sections(row.seq)
-    text = text_of(content)
     first = row.seq * MAX_CHUNKS
     chunks = sorted(source.chunks(range(first, first + row.chunk_count)).values(), key=lambda c: c.id)
-    trails = {section.position: section.titles for section in sections}
+    texts = ChunkTexts(content, {section.position: section.trail for section in sections})
     etag, last_modified = source.fetched([row.seq]).get(row.seq, (None, None))
     return Prepared(
         collection=row.collection,
@@ -104,10 +103,8 @@ def _prepared(source: Store, row: DocumentRow) -> Prepared:
         made_by=row.made_by,
         sections=tuple(astuple(section)[1:] for section in sections),
         chunks=tuple(astuple(chunk)[2:] for chunk in chunks),
-        words=tuple(words_of(trails[c.section], text[c.start : c.end]) for c in chunks),
-        digests=tuple(
-            digest_of(embedded(trails[c.section], c.context, text[c.start : c.end])) for c in chunks
-        ),
+        words=tuple(map(texts.words, chunks)),
+        digests=tuple(digest_of(texts.embedded(chunk)) for chunk in chunks),
         tags=source.tags([row.seq]).get(row.seq, ()),
         etag=etag,
         last_modified=last_modified,

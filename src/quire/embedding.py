@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError
 from quire.progress import Progress, Silent
-from quire.stores.base import Store
-from quire.stores.rows import Model, Unembedded
+from quire.stores import Model, Store, Unembedded
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from quire.stores.rows import DocumentRow
+from quire.stores import DocumentRow
 
 
 def is_stale(document: DocumentRow) -> bool:

@@ -22,8 +22,7 @@ from quire.result import Result
 from quire.snippet import snippet
 from quire.sources import entries
 from quire.sources.entries import Entry
-from quire.stores.base import Filters, Store
-from quire.stores.rows import DocumentRow, Prepared
+from quire.stores import DocumentRow, Filters, Prepared, Store
 
 log = logging.getLogger("quire")
 _SHORT = 200  # characters: an entry that is not longer is one chunk

@@ -11,8 +11,7 @@ from quire.config import Config
 from quire.document import Document
 from quire.errors import NoResults
 from quire.freshness import is_stale
-from quire.stores.base import Store
-from quire.stores.rows import MAX_CHUNKS, DocumentRow, SectionRow
+from quire.stores import MAX_CHUNKS, DocumentRow, SectionRow, Store
 from quire.tokens import counter
 from quire.tree import Tree
 

@@ -13,8 +13,7 @@ from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest
 from quire.query import Query
 from quire.result import Hit, Merged, Node, Result
-from quire.stores.base import Filters, Store
-from quire.stores.rows import Model
+from quire.stores import Filters, Model, Store
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors

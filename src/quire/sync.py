@@ -22,8 +22,7 @@ from quire.ingest.report import Report
 from quire.progress import Progress
 from quire.sources import files, names
 from quire.sources.files import Skipped
-from quire.stores.base import Store
-from quire.stores.rows import DocumentRow, SourceRow
+from quire.stores import DocumentRow, SourceRow, Store
 
 log = logging.getLogger("quire")
 _ADDING_REMOVES_NOTHING = "adding removes nothing; quire refresh does, and so does --prune"

@@ -35,8 +35,7 @@ from quire.ingest.report import Report
 from quire.progress import Progress, Silent
 from quire.sources import files
 from quire.sources.files import Found, Seen, Skipped, Wanted
-from quire.stores.base import BATCH_BYTES, Filters, Store
-from quire.stores.rows import DocumentRow, Prepared, Sighting, SourceRow
+from quire.stores import BATCH_BYTES, DocumentRow, Filters, Prepared, Sighting, SourceRow, Store
 
 log = logging.getLogger("quire")
 _BATCH_FILES = 256

@@ -21,8 +21,7 @@ from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unre
 from quire.ingest.prepare import examined
 from quire.sources import files, names
 from quire.sources.files import Found
-from quire.stores.base import Filters, Store
-from quire.stores.rows import DocumentRow, Member, SourceOptions, SourceRow
+from quire.stores import DocumentRow, Filters, Member, SourceOptions, SourceRow, Store
 
 DOCUMENTS = ("document", "external")  # the kinds that sources have, and that a search looks at
 _ON_DISK = ("file", "folder")

@@ -26,8 +26,7 @@ from quire.ingest.spool import Spool
 from quire.progress import Progress
 from quire.sources import ignore, names
 from quire.sources.files import Skipped
-from quire.stores.base import Filters, Store
-from quire.stores.rows import DocumentRow, Prepared, Sighting, SourceRow
+from quire.stores import DocumentRow, Filters, Prepared, Sighting, SourceRow, Store
 
 if TYPE_CHECKING:
     from quire.sources import web

@@ -17,7 +17,7 @@ from typing import Any
 from quire import redact
 from quire.document import format_of
 from quire.sources.files import Found, PassedOver, Seen, Skipped
-from quire.stores.rows import DocumentRow, SourceRow
+from quire.stores import DocumentRow, SourceRow
 
 ADD, UPDATE, REMAKE, MOVE, TOUCH = "add", "update", "remake", "move", "touch"
 REMOVE, KEEP, SKIP, REFUSE, IGNORE = "remove", "keep", "skip", "refuse", "ignore"

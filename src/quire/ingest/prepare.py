@@ -17,7 +17,7 @@ from quire.document import Document
 from quire.errors import QuireError, SourceError
 from quire.sources import files
 from quire.sources.files import Found, Skipped
-from quire.stores.rows import Prepared, chunk_rows, digest_of, embedded, section_rows, words_of
+from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section_rows, words_of
 from quire.tokens import counter
 from quire.tree import Tree
 
@@ -64,7 +64,7 @@ def prepare(document: Document, config: Config, kind: str = "document", **origin
         sections=section_rows(tree, tokens),
         chunks=chunk_rows(chunks),
         words=tuple(words_of(chunk.trail, chunk.text) for chunk in chunks),
-        digests=tuple(digest_of(embedded(chunk.trail, chunk.context, chunk.text)) for chunk in chunks),
+        digests=tuple(digest_of(embedded_text(chunk.trail, chunk.context, chunk.text)) for chunk in chunks),
         warnings=document.warnings,
         **facts,  # type: ignore[arg-type]
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from quire.sources.files import Skipped
-from quire.stores.rows import Prepared
+from quire.stores import Prepared
 
 
 @dataclass(slots=True)

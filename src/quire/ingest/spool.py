@@ -9,7 +9,7 @@ from typing import IO, Self, overload
 from weakref import finalize
 
 from quire.errors import LibraryError
-from quire.stores.rows import Prepared
+from quire.stores import Prepared
 
 _IN_MEMORY = 1 << 18  # bytes of packed documents: a page, or a small site, needs no file
 

@@ -12,9 +12,7 @@ from quire import address as addresses
 from quire.config import DEFAULT, Config
 from quire.embed.base import Embedder
 from quire.errors import NoResults, nearest
-from quire.stores import open_store
-from quire.stores.base import Filters, Store
-from quire.stores.rows import DocumentRow
+from quire.stores import DocumentRow, Filters, Store, open_store
 
 P = ParamSpec("P")
 T = TypeVar("T")

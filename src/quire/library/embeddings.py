@@ -12,7 +12,7 @@ from quire.library.base import OpenLibrary, writes
 from quire.progress import Progress
 from quire.searcher import Meaning
 from quire.sources.files import Skipped
-from quire.stores.rows import Model
+from quire.stores import Model
 
 
 class Embeddings(OpenLibrary):

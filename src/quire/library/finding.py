@@ -13,8 +13,7 @@ from quire.ingest import named
 from quire.library.embeddings import Embeddings
 from quire.reading import Reading
 from quire.searcher import Found
-from quire.stores.base import Counts, Filters
-from quire.stores.rows import DocumentRow
+from quire.stores import Counts, DocumentRow, Filters
 from quire.tokens import counter
 from quire.tree import Tree
 

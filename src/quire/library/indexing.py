@@ -17,8 +17,7 @@ from quire.library.base import writes
 from quire.library.embeddings import Embeddings
 from quire.progress import Progress
 from quire.sources import entries
-from quire.stores.base import Filters
-from quire.stores.rows import DocumentRow, SourceRow, storable
+from quire.stores import DocumentRow, Filters, SourceRow, storable
 from quire.sync import Changes, Named
 
 PROMOTIONS = ("standard", "important", "critical")

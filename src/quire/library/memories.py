@@ -20,8 +20,7 @@ from quire.searcher import Found
 from quire.sources import entries
 from quire.sources.entries import Entry
 from quire.sources.files import Skipped
-from quire.stores.base import Filters
-from quire.stores.rows import DocumentRow
+from quire.stores import DocumentRow, Filters
 
 log = logging.getLogger("quire")
 _APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another

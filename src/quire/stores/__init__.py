@@ -1,4 +1,4 @@
-"""Where a library keeps what it knows. `open_store` picks the store by the library's URL."""
+"""Stores: the databases that libraries are kept in. `open_store` picks one by the library's URL."""
 
 from __future__ import annotations
 
@@ -6,14 +6,58 @@ import os
 import re
 
 from quire.errors import MissingExtra, SettingError
-from quire.stores.base import Store
+from quire.stores.base import BATCH_BYTES, Counts, Store
+from quire.stores.filters import Filters
+from quire.stores.rows import (
+    MAX_CHUNKS,
+    ChunkRow,
+    DocumentRow,
+    Member,
+    Model,
+    Prepared,
+    SectionRow,
+    Sighting,
+    SourceOptions,
+    SourceRow,
+    Unembedded,
+    chunk_rows,
+    section_rows,
+    storable,
+)
+from quire.stores.texts import ChunkTexts, digest_of, embedded_text, words_of
+
+__all__ = [
+    "BATCH_BYTES",
+    "MAX_CHUNKS",
+    "ChunkRow",
+    "ChunkTexts",
+    "Counts",
+    "DocumentRow",
+    "Filters",
+    "Member",
+    "Model",
+    "Prepared",
+    "SectionRow",
+    "Sighting",
+    "SourceOptions",
+    "SourceRow",
+    "Store",
+    "Unembedded",
+    "chunk_rows",
+    "digest_of",
+    "embedded_text",
+    "open_store",
+    "section_rows",
+    "storable",
+    "words_of",
+]
 
 _POSTGRES = ("postgresql", "postgres")
 _LIKE_A_URL = re.compile(r"(postgres(ql)?:)?/{0,3}[^/:@]+:[^/@\\]*@", re.IGNORECASE)
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
-    """The store at a path or URL. Raises NoResults if there is none and it is not to be made."""
+    """Open the store at a path or URL. Raises NoResults if there is none and `create` is not set."""
     scheme, found, _ = url.partition("://")
     if found and scheme in _POSTGRES:
         return _open_postgres(url, create)

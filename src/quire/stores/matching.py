@@ -1,7 +1,7 @@
-"""A query as a keyword index is asked it, the same for every database.
+"""Queries for a keyword index, the same for every database.
 
-In goes a Query and the terms that are common, out comes a Match: what must be there, what only ranks,
-what must not be there. A store turns it into its database's own language.
+In go a Query and the common terms, out comes a WordQuery: what is required, what only ranks, what is
+excluded. Each store writes it in the language of its database.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COLUMNS = {"heading": (0,), "title": (0, 1)}
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Terms that stand together; a word is a phrase of one."""
+    """Terms that follow each other. A word is a phrase of one term."""
 
     terms: tuple[str, ...]
     prefix: bool = False  # its one term is the beginning of others
@@ -34,13 +34,13 @@ class Phrase:
 
     @property
     def is_word(self) -> bool:
-        """Whether it is one whole term that may stand anywhere."""
+        """Whether it is one whole term, in any column."""
         return len(self.terms) == 1 and not self.prefix and self.columns == _EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """What is looked for: one of each group that is needed; where none is, one of the rare."""
+class WordQuery:
+    """What a keyword index searches for: one phrase of each needed group, or else one rare phrase."""
 
     needed: tuple[tuple[Phrase, ...], ...]
     rare: tuple[Phrase, ...]
@@ -52,7 +52,7 @@ class Match:
 
     @property
     def ranking(self) -> tuple[Phrase, ...]:
-        """All that counts for the score."""
+        """All phrases that count for the score."""
         return (*(phrase for group in self.needed for phrase in group), *self.rare, *self.others)
 
     @property
@@ -62,27 +62,27 @@ class Match:
 
 
 def common_share(chunks: int) -> float:
-    """The share of the chunks from which on a term is common, in a library of so many."""
+    """The share of chunks above which a term is common, in a library of this many chunks."""
     return next((share for size, share in COMMON_SHARES if chunks >= size), 1.0)
 
 
-def match(query: Query, common: frozenset[str]) -> Match:
-    """What a query asks: rare words match and all words rank; phrases and fields must be there."""
+def word_query(query: Query, common: frozenset[str]) -> WordQuery:
+    """A query for a keyword index: rare words match, all words rank, phrases and fields are required."""
     needed = tuple(group for terms in query.demanded if (group := whole(terms)))
     found = (word for terms in query.groups if terms not in query.demanded for word in _words(terms))
     words = tuple(dict.fromkeys(found))
     rare = () if needed else tuple(w for w in words if not (w.is_word and w.terms[0] in common)) or words
     others = tuple(word for word in words if word not in rare)
-    return Match(needed, rare, others, whole(query.left_out))
+    return WordQuery(needed, rare, others, whole(query.left_out))
 
 
 def whole(terms: tuple[Term, ...]) -> tuple[Phrase, ...]:
-    """Each term as one phrase, unless nothing is left of it."""
+    """Each term as one phrase, unless it has no letters or digits."""
     return tuple(phrase for term in terms if (phrase := _phrase(term)))
 
 
 def pairs(query: Query) -> list[Phrase]:
-    """Each two plain words that stand together in a query, unless they say nothing."""
+    """Each two plain words that are next to each other in a query, unless both are stop words."""
     runs: list[list[str]] = [[]]
     for group in query.groups:
         plain = len(group) == 1 and not (group[0].phrase or group[0].field or group[0].prefix)

@@ -1,4 +1,4 @@
-"""What goes into a store and comes out of it, the same for every database."""
+"""The rows that go into a store and come out of it, the same for every database."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from quire import analyze
 from quire.address import of_document
 from quire.chunkers.base import Chunk
+from quire.stores import texts
 from quire.tree import Tree
 
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
-MAX_CHUNKS = 1 << 20  # of one document: a chunk's row is the document's row times this, plus its index
+CHUNK_BITS = 20  # the row of a chunk is its document's row, shifted by these, plus its index
+MAX_CHUNKS = 1 << CHUNK_BITS  # of one document
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """What a person named to be held. Times are in milliseconds."""
+    """A source as it was named. Times are in milliseconds."""
 
     type: str  # file, folder, page, site or text
     place: str  # an absolute path, a URL, or the path of a text
@@ -117,7 +118,7 @@ def source_values(row: SourceRow) -> tuple[int | str | None, ...]:
     return (*about, row.options.to_json(), row.added_at, row.checked_at, storable(row.problem))
 
 
-def source_of(values: Sequence[Any]) -> SourceRow:
+def source_row(values: Sequence[Any]) -> SourceRow:
     """The source in a row of its table."""
     _, type, place, root, collection, kind, options, *rest = values
     return SourceRow(type, place, root, collection, kind, SourceOptions.from_json(options), *rest)
@@ -125,7 +126,7 @@ def source_of(values: Sequence[Any]) -> SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """That a source holds a document."""
+    """A document that a source holds."""
 
     document: int
     source: int
@@ -134,7 +135,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A file as it was seen, where its document is stored already."""
+    """A file as it was seen, whose document is stored already."""
 
     document: int
     size: int
@@ -171,7 +172,7 @@ class SectionRow:
     @property
     def titles(self) -> tuple[str, ...]:
         """The titles from the document's to its own."""
-        return tuple(json.loads(self.trail))
+        return texts.titles_of(self.trail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +214,8 @@ class Unembedded:
 
     @property
     def digest(self) -> bytes:
-        """What a vector is remembered by."""
-        return digest_of(self.text)
+        """The digest by which the vector of the text is cached."""
+        return texts.digest_of(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ class Prepared:
     digests: tuple[bytes, ...]  # of what is embedded of each chunk
     warnings: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    etag: str | None = None  # what a server said of a page
+    etag: str | None = None  # of a page
     last_modified: str | None = None
     promotion: str = ""  # "" leaves it as it is, or standard
     created_at: int = 0  # milliseconds; 0 is now
@@ -251,7 +252,7 @@ class Prepared:
 
 
 def storable(text: str) -> str:
-    """A title or a name as every database takes it."""
+    """A title or a name that every database can store."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -311,23 +312,3 @@ def chunk_rows(chunks: list[Chunk]) -> tuple[tuple[int | str, ...], ...]:
         )
         for chunk in chunks
     )
-
-
-def words_of(trail: tuple[str, ...], text: str) -> tuple[str, str, str]:
-    """The terms of a chunk: of its heading, of the headings above it, of its text."""
-    *above, own = trail
-    return (
-        " ".join(analyze.terms(own)),
-        " ".join(analyze.terms(" ".join(above))),
-        " ".join(analyze.terms(analyze.readable(text))),
-    )
-
-
-def embedded(trail: tuple[str, ...], context: str, text: str) -> str:
-    """What a model is given of a chunk: where it stands, what it needs to be read, and its text."""
-    return "\n".join(filter(None, (" > ".join(trail), context, text)))
-
-
-def digest_of(text: str) -> bytes:
-    """Sixteen bytes that tell texts apart."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -35,8 +35,7 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.ingest.report import Report
     from quire.result import Result
     from quire.searcher import Found
-    from quire.stores.base import Counts
-    from quire.stores.rows import DocumentRow, SourceRow
+    from quire.stores import Counts, DocumentRow, SourceRow
     from quire.sync import Changes
 
 _KINDS = 8  # of skipped files that are named

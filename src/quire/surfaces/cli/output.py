@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from quire.ingest.report import Report
     from quire.searcher import Found
-    from quire.stores.rows import DocumentRow
+    from quire.stores import DocumentRow
 
 
 def print_json(value: Any) -> None:

@@ -11,7 +11,7 @@ from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
 
 if TYPE_CHECKING:
-    from quire.stores.rows import DocumentRow
+    from quire.stores import DocumentRow
 
 _text = click.argument("text", metavar="TEXT|-")
 _tags = click.option("--tag", "tags", multiple=True, help="A word to find it by; may be given several times.")

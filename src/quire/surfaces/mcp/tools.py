@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no librar
     from quire.library import Library
     from quire.result import Result
     from quire.searcher import Found
-    from quire.stores.rows import DocumentRow
+    from quire.stores import DocumentRow
     from quire.tree import Section
 
 _MOST_SHOWN = 20  # collections and documents without vectors in a status
@@ -203,7 +203,7 @@ class Status(Arguments):
 
 def status(library: Library | None, asked: Status, about: dict[str, Any], settings: TokenSettings) -> Answer:
     """What is there as text and as data; `about` has what the server knows itself."""
-    from quire.stores.base import Counts
+    from quire.stores import Counts
 
     page = Page("status", asked.model_dump(), "", settings)
     counts, refused = Counts(0, 0, 0, 0, {}), dict[str, str]()

@@ -1,7 +1,6 @@
-"""The keyword index of a SQLite library, behind a protocol of its own.
+"""The keyword index of a SQLite library.
 
-In go the terms of chunks, out come chunks with scores. Nothing else in a store knows how words are
-kept, so that another index can take this one's place in libraries of millions of chunks.
+In go the terms of chunks, out come chunks with scores. Writing is part of the store's transaction.
 """
 
 from __future__ import annotations
@@ -9,75 +8,43 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from quire import analyze
 from quire.query import Query
+from quire.result import Hit
 from quire.stores import matching
-from quire.stores.matching import COMMON_SHARES, PAIRS, Match, Phrase
-from quire.stores.matching import WEIGHTS as WEIGHTS
+from quire.stores.filters import Filters
+from quire.stores.matching import COMMON_SHARES, PAIRS, WEIGHTS, Phrase, WordQuery
+from quire.stores.rows import CHUNK_BITS
+from quire.stores.sqlite.database import SqliteDatabase
+from quire.stores.sqlite.filters import conditions
 
-Words = tuple[int, str, str, str]  # a chunk's row, and the terms of its heading, trail and text
-
-
-class Keywords(Protocol):
-    """What a store asks of its keyword index. Writing is part of the store's transaction."""
-
-    def add(self, rows: Iterable[Words]) -> None:
-        """Take in the terms of chunks."""
-        ...
-
-    def remove(self, rows: Sequence[Words]) -> None:
-        """Take out chunks, whose terms must be those they came in with."""
-        ...
-
-    def clear(self) -> None:
-        """Forget everything."""
-        ...
-
-    def grown(self, more: int) -> None:
-        """Note that so many chunks were written."""
-        ...
-
-    def search(self, query: Query, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
-        """The best chunks and their scores, among documents `d` that meet the conditions."""
-        ...
-
-    def allowed(self, query: Query, chunks: Sequence[int]) -> set[int]:
-        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
-        ...
-
-    def size(self) -> int:
-        """How many chunks it knows."""
-        ...
-
-    def check(self) -> list[str]:
-        """What is wrong with it."""
-        ...
+_Terms = tuple[int, str, str, str]  # a chunk's row, and the terms of its heading, trail and text
 
 
 class Fts5:
     """A contentless FTS5 table over the terms."""
 
-    def __init__(self, db: sqlite3.Connection, shift: int) -> None:
-        self.db, self.shift = db, shift  # a chunk's row is its document's, shifted, plus its index
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
         self._common: tuple[int, frozenset[str]] = (-1, frozenset())
 
     def _value(self, sql: str) -> Any:
         return self.db.execute(sql).fetchone()[0]
 
-    def add(self, rows: Iterable[Words]) -> None:
-        """Take in the terms of chunks."""
+    def add(self, rows: Iterable[_Terms]) -> None:
+        """Add the terms of chunks."""
         self.db.executemany("INSERT INTO words (rowid, title, trail, body) VALUES (?, ?, ?, ?)", rows)
 
-    def remove(self, rows: Sequence[Words]) -> None:
-        """Take out chunks, whose terms must be those they came in with."""
+    def remove(self, rows: Sequence[_Terms]) -> None:
+        """Remove chunks. Their terms must be those that were added."""
         self.db.executemany(
             "INSERT INTO words (words, rowid, title, trail, body) VALUES ('delete', ?, ?, ?, ?)", rows
         )
 
     def grown(self, more: int) -> None:
-        """Count again which terms are common, whenever half as many chunks again have been written."""
+        """Count again which terms are common, whenever the number of written chunks has grown by half."""
         self.db.execute("UPDATE facts SET value = value + ? WHERE name = 'written'", (more,))
         written = int(self._value("SELECT value FROM facts WHERE name = 'written'"))
         counted = int(self._value("SELECT value FROM facts WHERE name = 'common_at'"))
@@ -92,15 +59,15 @@ class Fts5:
         self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
 
     def size(self) -> int:
-        """How many chunks it knows."""
+        """How many chunks are in the index."""
         return int(self._value("SELECT count(*) FROM words_docsize"))
 
     def check(self) -> list[str]:
-        """What is wrong with it."""
+        """Problems with the index; empty if there are none."""
         try:
             self.db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
         except sqlite3.DatabaseError as problem:
@@ -109,7 +76,7 @@ class Fts5:
 
     def search(self, query: Query, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
         """The best chunks and their scores, among documents `d` that meet the conditions."""
-        match = matching.match(query, self._common_terms())
+        match = matching.word_query(query, self._common_terms())
         if not match:
             return {}
         scores = self._ranked(_match_expression(match), where, args, limit)
@@ -119,14 +86,14 @@ class Fts5:
         return scores
 
     def allowed(self, query: Query, chunks: Sequence[int]) -> set[int]:
-        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        """Those of the chunks that have everything a query requires, and nothing that it excludes."""
         left = set(chunks)
         for group in query.demanded:
             left &= self._matching(_any(matching.whole(group)), left)
         return left - self._matching(_any(matching.whole(query.left_out)), left)
 
     def _matching(self, expression: str, chunks: set[int]) -> set[int]:
-        """Those of some chunks that match; none if the expression says nothing."""
+        """Those of the chunks that match; none if the expression is empty."""
         if not expression or not chunks:
             return set()
         rows = self.db.execute(
@@ -136,7 +103,7 @@ class Fts5:
         return {row[0] for row in rows}
 
     def _ranked(self, expression: str, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
-        source = f"words JOIN documents AS d ON d.seq = words.rowid >> {self.shift}" if where else "words"
+        source = f"words JOIN documents AS d ON d.seq = words.rowid >> {CHUNK_BITS}" if where else "words"
         # bm25() is smaller the better in SQLite: flipped here, once.
         rows = self.db.execute(
             f"SELECT words.rowid, -bm25(words, {', '.join(map(str, WEIGHTS))}) AS score FROM {source}"
@@ -154,8 +121,8 @@ class Fts5:
         return self._common[1]
 
 
-def _match_expression(match: Match) -> str:
-    """A match as FTS5 reads it; bm25() counts a phrase as many times as it is written."""
+def _match_expression(match: WordQuery) -> str:
+    """The query in the syntax of FTS5. bm25() counts a phrase as many times as it is written."""
     must = [f"({_any(group)})" for group in (*match.needed, match.rare) if group]
     expression = " AND ".join(must)
     if match.others:
@@ -172,3 +139,31 @@ def _any(phrases: Iterable[Phrase]) -> str:
 def _written(phrase: Phrase) -> str:
     column = {(0,): "title : ", (0, 1): "{title trail} : "}.get(phrase.columns, "")
     return f'{column}"{" ".join(phrase.terms)}"{" *" if phrase.prefix else ""}'
+
+
+class SqliteWords(SqliteDatabase):
+    """Search by words in a SQLite library."""
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._keywords = Fts5(self._db)
+
+    @property
+    def keywords(self) -> Fts5:
+        """The keyword index of the file that is at the path now."""
+        self._look()
+        return self._keywords
+
+    def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks that match a query's words, best first."""
+        where, args = conditions(filters)
+        scores = self.keywords.search(query, where, args, limit)
+        sections = {
+            row[0]: row[1:] for row in self._in("SELECT id, document, section FROM chunks WHERE id", scores)
+        }
+        best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+        return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in best]
+
+    def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
+        """Those of the chunks that have everything a query requires, and nothing that it excludes."""
+        return self.keywords.allowed(query, list(chunks))

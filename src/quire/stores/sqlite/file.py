@@ -1,8 +1,8 @@
-"""The file of an open SQLite library: whether it still is what stands at its path.
+"""The file of a SQLite library: opening it, and whether it is still the one at its path.
 
-In go a path and what a connection sees; out comes whether the connection may be used. Always: the file is
-read through SQLite alone. Whoever closes another descriptor of it drops all locks that this process has on
-it. Nothing here writes.
+In go a path and the state that a connection sees; out comes whether the connection may be used. Always:
+the file is read through SQLite alone, because closing another descriptor of it would drop all locks that
+this process has on it; files that are not libraries stay unchanged; nothing here writes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import urllib.parse
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from quire.errors import LibraryError, LibraryHeld
+from quire.stores import migrate
 
 GONE = "is gone: it was deleted or moved while it was open. Nothing was written."
 EMPTY = "is empty: it was emptied while it was open. Nothing was written."
@@ -39,6 +41,10 @@ ADD_WRITE = (
     "UPDATE facts SET value = substr((CAST(value AS INTEGER) + 1) || ':' || lower(hex(randomblob(4)))"
     " || ' ' || value, 1, 900) WHERE name = 'history'"  # longer ones would need a page of their own
 )
+_SMALLEST = 512  # bytes of a database: a page. SQLite takes a file of one byte for an empty one
+APPLICATION_ID = 0x51756972  # "Quir"
+BUSY_SECONDS = 30.0
+_CACHE = 16_000  # kB of pages at most, of which a small library takes little
 _TICK_NS = 20_000_000  # file systems may give two writes so close to each other the same time
 _PAUSES = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds until another process is done
 
@@ -48,18 +54,18 @@ Beside = tuple[Place | None, Place | None]  # of -wal and -shm
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a library says of itself. Two of the same state are the same, page by page."""
+    """The identity and version of a library. Two files of the same state are the same, page by page."""
 
     id: str
     history: tuple[str, ...]  # its last writes, the newest first
     layout: tuple[int, int]  # schema cookie, which VACUUM changes, and number of pages
 
     def follows(self, other: State) -> bool:
-        """Whether it has been the other one."""
+        """Whether this state comes from the other one."""
         return self.id == other.id and other.history[0] in self.history
 
     def may_follow(self, other: State) -> bool:
-        """Whether it has been the other one, as far as it remembers; older schemas have no id."""
+        """Whether this state may come from the other one. Histories are cut, and older schemas have no id."""
         if not (self.id and other.id):
             return not other.id
         return self.follows(other) or (self.id == other.id and _number(other, 0) < _number(self, -2))
@@ -71,21 +77,21 @@ def _number(state: State, at: int) -> int:
 
 
 def state_of(db: sqlite3.Connection) -> State:
-    """What a connection sees, at one moment where it is in a transaction."""
+    """The state that a connection sees."""
     facts = dict(db.execute("SELECT name, value FROM facts WHERE name IN ('id', 'history')").fetchall())
     layout = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("schema_version", "page_count"))
     return State(facts.get("id", ""), tuple(facts.get("history", "").split()), (next(layout), next(layout)))
 
 
-def address(path: str, mode: str) -> str:
+def uri_of(path: str, mode: str) -> str:
     """The URI by which SQLite opens a file."""
     return f"file:{urllib.parse.quote(os.path.abspath(path))}?mode={mode}"
 
 
 def _state_at(path: str) -> State | None:
-    """What the file alone says, without its log; None if it is no library, or half written."""
+    """The state of the file alone, without its log; None if it is no library, or half written."""
     try:
-        with closing(sqlite3.connect(address(path, "ro&immutable=1"), uri=True)) as db:
+        with closing(sqlite3.connect(uri_of(path, "ro&immutable=1"), uri=True)) as db:
             # A log that is folded in only in part may leave fewer pages than the header says.
             db.execute("PRAGMA writable_schema = ON")
             return state_of(db)
@@ -126,13 +132,13 @@ class OpenFile:
         self._state: State | None = None  # what its content was
 
     def note_log(self) -> None:
-        """Keep hold of the log that the connection uses. No lock is on it, so it may be opened."""
+        """Open the log that the connection uses. No lock is on it, so it may be opened."""
         with suppress(OSError):
             self._log = os.open(self._log_path, os.O_RDONLY | os.O_CLOEXEC)
         self._shm = _note_beside(self.path, self.place)[1]
 
     def leave(self) -> None:
-        """Let go of what is held beside the connection, which was closed."""
+        """Close the log, after the connection was closed."""
         self._let_log_go()
         _leave(self.place)
 
@@ -142,7 +148,7 @@ class OpenFile:
             self._log = None
 
     def abandon(self, db: sqlite3.Connection) -> None:
-        """Let go of a connection that must not be closed."""
+        """Give up a connection that must not be closed."""
         abandon(db)
         self._let_log_go()
 
@@ -180,7 +186,7 @@ class OpenFile:
         return log and (self._shm is None or self._shm == place_of(f"{self.path}-shm"))
 
     def has_empty_log(self) -> bool:
-        """Whether nothing is in the log that the connection uses, be it deleted or not."""
+        """Whether the log that the connection uses is empty, even if it was deleted."""
         return self._log is None or os.fstat(self._log).st_size == 0
 
     def is_same(self, view: State | None) -> bool:
@@ -198,7 +204,7 @@ class OpenFile:
                 break
             if pause is None:
                 raise self._error(_OVERWRITTEN)
-            time.sleep(pause)  # another process may be folding the log in: then pages are of two moments
+            time.sleep(pause)  # another process may be in a checkpoint: then pages are of two versions
         if same:
             self.note_changes()
         if same and state and facts:
@@ -206,26 +212,26 @@ class OpenFile:
         return same
 
     def _goes_on(self, state: State | None, view: State) -> bool:
-        """Whether a log can lead from what the file alone says to what a connection sees."""
+        """Whether a log can lead from the state of the file alone to what a connection sees."""
         if state is None:  # tables of a new library that are folded in only in part
             return self._state is None or not self._state.id
         return view.may_follow(state) and (self._state is None or state.may_follow(self._state))
 
     def check_log(self) -> None:
-        """Refuse to go on without the changes in a log that is not at its path any more."""
+        """Raise LibraryError if a log with changes is no longer at its path."""
         if self.is_there() and not self.has_empty_log():
             raise self._error(_LOST)
 
     def note_changes(self) -> None:
-        """Remember that what is in the log now are changes to this file."""
+        """Remember that the log now has changes to this file."""
         self._salt = self._salt_now()
 
     def has_changes(self) -> bool:
-        """Whether what is in the log, be the file replaced or not, are certainly changes to this file."""
+        """Whether the log certainly has changes to this file, even if the file was replaced."""
         return self._salt != b"" and self._salt == self._salt_now()
 
     def _salt_now(self) -> bytes:
-        """Eight bytes of the log's head: others, whenever it was folded in and is begun anew."""
+        """The salt in the log's header, which changes whenever the log starts over after a checkpoint."""
         return b"" if self._log is None else os.pread(self._log, 8, 16)
 
     def is_log_in_the_way(self) -> bool:
@@ -235,7 +241,7 @@ class OpenFile:
         return place_of(self._log_path) == place_of(self._log)
 
     def wait_for_log(self, is_in_the_way: Callable[[], bool]) -> None:
-        """Wait until nothing is in the way in the log at the path of a replaced file. Raises LibraryError."""
+        """Wait until the log at the path of a replaced file is not in the way. Raises LibraryError."""
         for pause in _PAUSES:
             if not is_in_the_way():
                 return
@@ -311,3 +317,87 @@ def _leave(place: Place | None) -> None:
         _held[place].connections -= 1
         if not _held[place].connections:
             del _held[place]
+
+
+# ----------------------------------------------------------------------------------- opening a file
+
+
+class FileOpener:
+    """Opens the file at a path. Files that are not libraries stay unchanged."""
+
+    path: str
+    read_only: bool
+
+    def _error(self, problem: str) -> LibraryError:
+        return LibraryError(self.path, problem)
+
+    def _exists(self) -> bool:
+        return self.path != ":memory:" and os.path.exists(self.path) and os.path.getsize(self.path) > 0
+
+    def _open(self, create: bool) -> sqlite3.Connection:
+        """A connection to the file that is still at the path after it was opened."""
+        if self.path == ":memory:":
+            return sqlite3.connect(":memory:", isolation_level=None)
+        before, db = place_of(self.path), self._open_file(create)
+        while before and before != place_of(self.path):
+            abandon(db)
+            before, db = place_of(self.path), self._open_file(create)
+        return db
+
+    def _open_file(self, create: bool) -> sqlite3.Connection:
+        """Open for writing if the file allows it, else for reading, even from a read-only medium."""
+        if not self._exists():
+            if not create:
+                raise self._error(EMPTY if os.path.exists(self.path) else GONE)
+            Path(self.path).absolute().parent.mkdir(parents=True, exist_ok=True)
+            return self._connect("rwc")
+        self._identify()
+        folder = os.path.dirname(os.path.abspath(self.path))
+        if os.access(self.path, os.W_OK) and os.access(folder, os.W_OK):
+            return self._connect("rw")
+        self.read_only = True
+        try:
+            return self._connect("ro")
+        except sqlite3.OperationalError:
+            return self._connect("ro&immutable=1")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        if "immutable" in mode and os.path.exists(f"{self.path}-wal") and os.path.getsize(f"{self.path}-wal"):
+            raise self._error("has a log beside it that cannot be read here. Copy both to a folder of yours.")
+        db = sqlite3.connect(uri_of(self.path, mode), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute(f"PRAGMA cache_size = -{_CACHE}")
+            db.execute("SELECT count(*) FROM sqlite_master")
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
+
+    def _identify(self) -> None:
+        """Refuse a file that is no database, another program's, or a newer Quire's. Nothing is written."""
+        # Through SQLite alone: whoever closes a file that was opened in another way drops the locks that all
+        # of this process's connections have on it. Then another process may delete their log.
+        # Only a file with a log beside it needs more than itself to be read; opened otherwise, it gets one.
+        foreign = self._error("is not a library. It was left as it is; name another file.")
+        if os.path.getsize(self.path) < _SMALLEST:
+            raise foreign
+        try:
+            db = self._connect("ro" if os.path.exists(f"{self.path}-wal") else "ro&immutable=1")
+        except sqlite3.DatabaseError as problem:
+            if problem.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
+            raise foreign from problem
+        with closing(db):
+            self._check_ids(db)
+
+    def _check_ids(self, db: sqlite3.Connection) -> None:
+        application, version, tables = db.execute(
+            "SELECT (SELECT application_id FROM pragma_application_id),"
+            " (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"
+        ).fetchone()
+        if application != APPLICATION_ID and (application or version or tables):
+            raise self._error("is another program's database. It was left as it is; name another file.")
+        if problem := migrate.too_new(version, "sqlite"):
+            raise self._error(problem)

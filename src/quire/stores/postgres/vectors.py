@@ -1,33 +1,37 @@
 """The vectors of a PostgreSQL library: pgvector's halfvec, found by an HNSW index for each model.
 
 In go vectors of texts, out come the chunks nearest to one. Always: a vector belongs to a text of a
-document, and serves every chunk of it that has that text; one whose text is gone is remembered until
+document, and serves every chunk of it that has that text; one whose text is gone is cached until
 there are too many; filters and scope apply before the cut; writing is part of the store's transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.stores.base import Filters
-from quire.stores.postgres_database import (
+from quire.result import Hit
+from quire.stores.filters import Filters
+from quire.stores.postgres.database import (
+    CHUNK_COLUMNS,
     CHUNK_ID,
     CHUNKS_BY_ID,
     ITERATIVE,
     Connection,
-    Database,
     HalfVector,
-    conditions,
-    copy,
-    split,
+    PostgresDatabase,
+    PostgresPart,
+    copy_rows,
+    next_generation,
+    split_ids,
 )
-from quire.stores.rows import Model, Unembedded
+from quire.stores.postgres.filters import conditions
+from quire.stores.rows import MAX_CHUNKS, ChunkRow, Model, Unembedded, storable
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
-REMEMBERED = 10_000  # vectors of texts that are gone
+REMEMBERED = 10_000  # cached vectors of texts that are gone
 EXACT = 20_000  # chunks within filters: so many are compared one by one, which misses none
 _MAX_INDEXED = 4000  # numbers of a vector that HNSW takes
 _LIVE = "EXISTS (SELECT 1 FROM quire.chunks AS c WHERE c.document = v.document AND c.digest = v.digest)"
@@ -36,13 +40,13 @@ _LIVE = "EXISTS (SELECT 1 FROM quire.chunks AS c WHERE c.document = v.document A
 class VectorTable:
     """The vectors of one open library."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: PostgresDatabase) -> None:
         self.db = db
 
     # ----------------------------------------------------------------------------------- models
 
     def make_known(self, db: Connection, name: str, dimension: int) -> None:
-        """Note a model and make the index of its vectors; the first model is active."""
+        """Add a model and the index of its vectors; the first model is active."""
         row = db.execute(
             "INSERT INTO quire.models (name, dimension, active)"
             " VALUES (%s, %s, NOT EXISTS (SELECT 1 FROM quire.models)) ON CONFLICT DO NOTHING RETURNING id",
@@ -57,7 +61,7 @@ class VectorTable:
             db.execute(sql)
 
     def forget(self, db: Connection, model: Model) -> None:
-        """Delete a model and all that it made."""
+        """Delete a model and all its vectors."""
         db.execute("DELETE FROM quire.models WHERE id = %s", (model.id,))
         db.execute(f"DROP INDEX IF EXISTS quire.vectors_{model.id}")
 
@@ -72,11 +76,11 @@ class VectorTable:
                 document, digest, collection = text
                 rows[document, digest] = (document, digest, model.id, collection, _half(vector))
         types = ("int8", "bytea", "int4", "text", self.db.halfvec)
-        copy(db, "vectors", types, rows.values(), "ON CONFLICT DO NOTHING")
+        copy_rows(db, "vectors", types, rows.values(), "ON CONFLICT DO NOTHING")
         count_embedded(db, {document for document, _ in rows})
 
     def reuse(self, db: Connection, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
-        """Give chunks the vectors that are known for their texts; which have got one."""
+        """Give chunks the cached vectors of their texts; the chunks that got one."""
         texts = _texts(db, chunks)
         wanted = list(dict.fromkeys(texts.values()))
         rows = db.execute(
@@ -98,7 +102,7 @@ class VectorTable:
         return {chunk for chunk, text in texts.items() if text[:2] in given}
 
     def let_go(self, db: Connection, documents: Sequence[int], *, all: bool = False) -> None:
-        """Remember the vectors of texts that documents no longer have, or of all their texts."""
+        """Move the vectors of texts that documents no longer have, or of all their texts, to the cache."""
         gone = f"v.document = ANY (%s) AND {'true' if all else f'NOT {_LIVE}'}"
         moved = (
             f"WITH gone AS (DELETE FROM quire.vectors AS v WHERE {gone}"
@@ -144,27 +148,27 @@ class VectorTable:
         return [(document, index, section, score) for document, index, section, score in rows]
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
-        """How near chunks are to a vector; those without one are left out."""
+        """The cosines of chunks with a vector. Chunks without a vector are left out."""
         rows = self.db.rows(
             f"SELECT {CHUNK_ID}, -(v.vector::halfvec({model.dimension}) <#> %s) FROM {CHUNKS_BY_ID}"
             f" JOIN quire.vectors AS v USING (document, digest) WHERE v.model = {model.id}",
-            (_half(vector), *split(chunks)),
+            (_half(vector), *split_ids(chunks)),
         )
         return {row[0]: row[1] for row in rows}
 
     def of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
-        """The vectors of chunks; those without one are left out."""
+        """The vectors of chunks. Chunks without a vector are left out."""
         import numpy as np
 
         rows = self.db.rows(
             f"SELECT {CHUNK_ID}, halfvec_send(v.vector) FROM {CHUNKS_BY_ID}"
             f" JOIN quire.vectors AS v USING (document, digest) WHERE v.model = {model.id}",
-            split(chunks),
+            split_ids(chunks),
         )
         return {chunk: np.frombuffer(sent, ">f2", offset=4).astype(np.float32) for chunk, sent in rows}
 
     def _is_small(self, where: str, args: list[Any]) -> bool:
-        """Whether so few chunks are within filters and scope that all are compared."""
+        """Whether filters and scope leave so few chunks that all are compared."""
         counting = (
             "SELECT count(*), coalesce(sum(chunk_count), 0) FROM (SELECT d.chunk_count"
             f" FROM quire.documents AS d WHERE {where or 'true'} LIMIT {EXACT + 1}) AS few"
@@ -181,7 +185,7 @@ def _half(vector: Vectors) -> HalfVector:
 
 
 def _texts(db: Connection, chunks: Sequence[Unembedded]) -> dict[int, tuple[int, bytes, str]]:
-    """Chunks of the versions that are stored: document, digest and collection. They stay until the end."""
+    """Chunks whose version is still stored: document, digest and collection, locked until the end."""
     rows = db.execute(
         "SELECT seq, updated_at FROM quire.documents WHERE seq = ANY (%s) ORDER BY seq FOR NO KEY UPDATE",
         ([chunk.document for chunk in chunks],),
@@ -190,7 +194,7 @@ def _texts(db: Connection, chunks: Sequence[Unembedded]) -> dict[int, tuple[int,
     ids = [chunk.chunk for chunk in chunks if versions.get(chunk.document) == chunk.version]
     rows = db.execute(
         f"SELECT {CHUNK_ID}, c.document, c.digest, c.collection FROM {CHUNKS_BY_ID}",
-        split(ids),
+        split_ids(ids),
     )
     return {row[0]: (row[1], bytes(row[2]), row[3]) for row in rows}
 
@@ -204,3 +208,140 @@ def count_embedded(db: Connection, documents: Iterable[int]) -> None:
         " JOIN quire.vectors AS v USING (document, digest) WHERE c.document = ANY (%s) GROUP BY 1, 2, 3",
         of,
     )
+
+
+# ------------------------------------------------------------------------------------------ the store
+
+
+class PostgresVectors(PostgresPart):
+    """Models and their vectors in a PostgreSQL library."""
+
+    def __init__(self, db: PostgresDatabase) -> None:
+        super().__init__(db)
+        self.vectors = VectorTable(db)
+
+    def models(self) -> list[Model]:
+        """The models that made vectors, the active one first."""
+        statement = "SELECT id, name, dimension, active FROM quire.models ORDER BY active DESC, id"
+        return list(self.db.once("models", lambda: [Model(*row) for row in self.db.rows(statement)]))
+
+    def model(self, name: str, dimension: int) -> Model:
+        """A model by its name and dimension, added if it is new; the first is active."""
+        found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
+        if found:
+            return found
+
+        def action(db: Connection) -> None:
+            self.vectors.make_known(db, name, dimension)
+            next_generation(db)
+
+        self.db.write(action)
+        return self.model(name, dimension)
+
+    def activate(self, model: Model) -> None:
+        """Search with this model from now on, and delete the vectors of all others."""
+        others = [other for other in self.models() if other.id != model.id]
+
+        def action(db: Connection) -> None:
+            db.execute("UPDATE quire.models SET active = (id = %s)", (model.id,))
+            next_generation(db)
+            for other in others:
+                self.vectors.forget(db, other)
+
+        self.db.write(action)
+
+    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
+        """Chunks that have no vector of a model, by id, beginning after one."""
+        with self.db.reading():
+            # Of documents that lack one; only the first of them may have all it lacks before that place.
+            rows = self.db.rows(
+                f"SELECT d.updated_at, {CHUNK_COLUMNS} FROM ("
+                "SELECT d.seq, d.updated_at FROM quire.documents AS d"
+                " LEFT JOIN quire.embedded AS e ON e.document = d.seq AND e.model = %(model)s"
+                " WHERE d.seq >= %(document)s AND d.chunk_count > coalesce(e.chunks, 0)"
+                " ORDER BY d.seq LIMIT %(limit)s + 1) AS d JOIN quire.chunks AS c ON c.document = d.seq"
+                " WHERE (c.document, c.index) > (%(document)s, %(index)s) AND NOT EXISTS (SELECT 1"
+                " FROM quire.vectors AS v WHERE v.document = c.document AND v.digest = c.digest"
+                " AND v.model = %(model)s) ORDER BY c.document, c.index LIMIT %(limit)s",
+                {
+                    "model": model.id,
+                    "limit": limit,
+                    "document": after // MAX_CHUNKS,
+                    "index": after % MAX_CHUNKS,
+                },
+            )
+            chunks = [(row[0], ChunkRow(*row[1:])) for row in rows]
+            texts = {document: self._texts(document) for document in {c.document for _, c in chunks}}
+        return [
+            Unembedded(chunk.id, chunk.document, version, texts[chunk.document].embedded(chunk))
+            for version, chunk in chunks
+        ]
+
+    def count_unembedded(self, model: Model) -> int:
+        """How many chunks have no vector of a model."""
+        return self.db.once(
+            ("unembedded", model.id), lambda: self._count_chunks() - self._count_embedded(model)
+        )
+
+    def _count_chunks(self) -> int:
+        return int(self.db.value("SELECT coalesce(sum(chunk_count), 0) FROM quire.documents"))
+
+    def _count_embedded(self, model: Model) -> int:
+        statement = "SELECT coalesce(sum(chunks), 0) FROM quire.embedded WHERE model = %s"
+        return int(self.db.value(statement, model.id))
+
+    def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
+        """Give chunks the cached vectors of their texts; the chunks that got one."""
+
+        def action(db: Connection) -> set[int]:
+            given = self.vectors.reuse(db, model, chunks)
+            if given:
+                next_generation(db)
+            return given
+
+        return self.db.write(action)
+
+    def write_vectors(self, model: Model, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
+        """Store vectors in one transaction. A chunk whose document has changed since gets none."""
+
+        def action(db: Connection) -> None:
+            self.vectors.add(db, model, chunks, vectors)
+            next_generation(db)
+
+        self.db.write(action)
+
+    def embedding_failures(self) -> dict[int, str]:
+        """Documents that could not be embedded, and why."""
+        rows = self.db.rows("SELECT document, reason FROM quire.embedding_failures")
+        return {row[0]: row[1] for row in rows}
+
+    def note_failures(self, failures: Mapping[int, str]) -> None:
+        """Replace the stored reasons why documents could not be embedded."""
+
+        def action(db: Connection) -> None:
+            db.execute("DELETE FROM quire.embedding_failures")
+            db.execute(
+                "INSERT INTO quire.embedding_failures SELECT d.seq, d.collection, f.reason"
+                " FROM unnest(%s::bigint[], %s::text[]) AS f (document, reason)"
+                " JOIN quire.documents AS d ON d.seq = f.document",
+                (list(failures), [storable(reason) for reason in failures.values()]),
+            )
+
+        self.db.write(action)
+
+    def search_vectors(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
+        with self.db.reading():
+            found = self.vectors.search(model, vector, filters, limit)
+        return [
+            Hit(document * MAX_CHUNKS + index, document, section, score, "semantic")
+            for document, index, section, score in found
+        ]
+
+    def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
+        """The cosines of chunks with a vector. Chunks without a vector are left out."""
+        return self.vectors.cosines(model, vector, chunks)
+
+    def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of chunks. Chunks without a vector are left out."""
+        return self.vectors.of(model, chunks)

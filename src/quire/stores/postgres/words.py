@@ -1,8 +1,8 @@
 """The keyword index of a PostgreSQL library: the terms of chunks in tsvectors, ranked by BM25.
 
 In go the terms of chunks, out come chunks with the scores that SQLite's bm25() gives them. The server
-weighs every chunk that matches and cuts; what is left is weighed here once more, with phrases. Always:
-filters and scope apply before the cut; writing is part of the store's transaction.
+scores every chunk that matches, and cuts; Quire rescores the rest, with phrases. Always: filters and scope
+apply before the cut; writing is part of the store's transaction.
 
 A tsvector holds a term's places, labelled A in the heading, B in the headings above it and C in the text.
 A term in a heading has as many more places, which touch no other, as its weight says: so the number of
@@ -21,22 +21,25 @@ from itertools import islice
 
 from quire import analyze
 from quire.query import Query
+from quire.result import Hit
 from quire.stores import matching
-from quire.stores.base import Filters
-from quire.stores.matching import PAIRS, WEIGHTS, Match, Phrase
-from quire.stores.postgres_database import (
+from quire.stores.filters import Filters
+from quire.stores.matching import PAIRS, WEIGHTS, Phrase, WordQuery
+from quire.stores.postgres.database import (
     CHUNK_ID,
     CHUNKS_BY_ID,
     Connection,
-    Database,
+    PostgresDatabase,
+    PostgresPart,
     TermVector,
-    conditions,
-    split,
+    split_ids,
 )
+from quire.stores.postgres.filters import conditions
+from quire.stores.rows import MAX_CHUNKS
 
 TYPES = ("int8", "int4", "text", "int4", "tsvector")
-CANDIDATES = 20_000  # chunks to weigh; in a larger library, words that would bring more only rank
-WEIGHED = 1000  # of the best chunks by their words, where phrases must be weighed here
+CANDIDATES = 20_000  # chunks to score; in a larger library, words that would bring more only rank
+RESCORED_CHUNKS = 1000  # the best by their words, where phrases must be scored here
 SAMPLE = 20_000  # chunks in which terms are counted that are too many to count
 SAMPLE_OF_PAIRS = 5000  # chunks in which pairs are counted whose words are in more; in a larger library
 
@@ -67,7 +70,7 @@ def rows_of(
 
 
 def size_of(words: Iterable[tuple[str, str, str]]) -> int:
-    """How many terms chunks have."""
+    """The number of terms in chunks."""
     return sum(column.count(" ") + 1 for columns in words for column in columns if column)
 
 
@@ -101,7 +104,7 @@ def _vector(title: list[str], trail: list[str], body: list[str], signs: list[str
 
 
 def _raise(places: dict[str, bytes], raised: Mapping[str, int]) -> None:
-    """Give terms so many more places behind the last, with one between each two."""
+    """Give terms more places after the last, with a gap between each two."""
     at = _LAST + 2
     for term, more in raised.items():
         more = min(more, (16_382 - at) // 2)
@@ -113,7 +116,7 @@ def _raise(places: dict[str, bytes], raised: Mapping[str, int]) -> None:
 
 
 def _that_fit(terms: list[str]) -> Iterator[str]:
-    """The terms of a huge chunk as far as a tsvector holds them."""
+    """The first terms of a huge chunk, as many as a tsvector can hold."""
     left, seen = _MAX_BYTES, set[str]()
     for term in terms:
         if term not in seen:
@@ -125,7 +128,7 @@ def _that_fit(terms: list[str]) -> Iterator[str]:
 
 
 def _sign(kind: str, name: str) -> str:
-    """A collection or a kind among the terms. The function matches() makes them too."""
+    """The term that marks a collection or a kind. The SQL function matches() makes it too."""
     return kind + hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
@@ -134,7 +137,7 @@ def _sign(kind: str, name: str) -> str:
 
 @dataclass(slots=True)
 class _Known:
-    """What was counted of one version of a library."""
+    """The counts of one version of a library."""
 
     version: str
     chunks: int
@@ -143,7 +146,7 @@ class _Known:
     found: dict[Phrase, float]  # in how many chunks
 
     def idf(self, phrase: Phrase) -> float:
-        """What a phrase says: more, the fewer chunks have it."""
+        """The inverse document frequency of a phrase."""
         count = self.found[phrase]
         return max(math.log((self.chunks - count + 0.5) / (count + 0.5)), _NO_WEIGHT)
 
@@ -160,17 +163,17 @@ class Candidate:
     counts: tuple[float, ...]  # of each word, the lightest last; () where the terms tell it
 
 
-class Words:
+class Bm25:
     """The keyword index of one open library."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: PostgresDatabase) -> None:
         self.db = db
         self._known = _Known("", 0, 0.0, {}, {})
 
     def search(self, query: Query, filters: Filters, limit: int) -> list[tuple[Candidate, float]]:
         """The best chunks and their scores."""
         self._renew()
-        match = matching.match(query, self._common(query))
+        match = matching.word_query(query, self._common(query))
         if not match:
             return []
         pairs = matching.pairs(query)
@@ -181,12 +184,12 @@ class Words:
             if len(found) >= limit:
                 break
         words, together = self._weights(match.ranking), self._weights(pairs)
-        weighed = [(row, match.times * self._score(words, together, row)) for row in found]
-        weighed.sort(key=lambda item: (-item[1], item[0]))
-        return weighed[:limit]
+        scored = [(row, match.times * self._score(words, together, row)) for row in found]
+        scored.sort(key=lambda item: (-item[1], item[0]))
+        return scored[:limit]
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
-        """Those of some chunks that have all that a query demands, and nothing that it leaves out."""
+        """Those of the chunks that have everything a query requires, and nothing that it excludes."""
         groups = [matching.whole(terms) for terms in query.demanded]
         without, ids = matching.whole(query.left_out), list(chunks)
         if not all(groups):  # what says nothing is nowhere
@@ -197,12 +200,12 @@ class Words:
         rows = self.db.rows(
             f"SELECT {CHUNK_ID} FROM {CHUNKS_BY_ID}"
             " JOIN quire.words AS w USING (document, index) WHERE w.terms @@ %s::tsquery",
-            [*split(ids), " & ".join(wanted)],
+            [*split_ids(ids), " & ".join(wanted)],
         )
         return {row[0] for row in rows}
 
     def _renew(self) -> None:
-        """Forget what was counted before the library was written to."""
+        """Drop the counts of an older version of the library."""
         version = self.db.version()
         if self._known.version == version:
             return
@@ -213,7 +216,7 @@ class Words:
         self._known = _Known(version, int(chunks or 0), average, common, {})
 
     def _common(self, query: Query) -> frozenset[str]:
-        """Terms that only rank. In a scope they are counted: those that are kept would tell of the rest."""
+        """Terms that only rank. In a scope they are counted: the stored ones tell of all collections."""
         if not self.db.is_scoped:
             return analyze.STOP.union(self._known.common)
         terms = {t for group in query.groups for term in group for t in analyze.terms(term.text)}
@@ -223,7 +226,7 @@ class Words:
         return analyze.STOP.union(word.terms[0] for word in words if self._known.found[word] > enough)
 
     def _count(self, phrases: Iterable[Phrase]) -> None:
-        """Learn how many chunks phrases are in."""
+        """Count the chunks that phrases are in."""
         known = self._known
         new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known.found]
         kept = {p: known.common[p.terms[0]] for p in new if self._is_kept(p)}
@@ -245,12 +248,12 @@ class Words:
             known.found |= {p: (n + 0.5) * each for p, n in zip(many, counted, strict=True)}
 
     def _is_kept(self, phrase: Phrase) -> bool:
-        """Whether a term is known to be in so many chunks that counting them again would take long."""
+        """Whether the count of a term is stored, because counting it again would take long."""
         is_common = phrase.is_word and phrase.terms[0] in self._known.common
         return is_common and self._known.chunks > CANDIDATES
 
     def _is_in_many(self, phrase: Phrase) -> bool:
-        """Whether so many chunks may have a phrase that a sample must do."""
+        """Whether so many chunks may have a phrase that it is counted in a sample."""
         words = [self._known.found.get(Phrase((term,)), 0) for term in phrase.terms]
         is_large = self._known.chunks > CANDIDATES and not self.db.is_scoped
         return is_large and len(words) > 1 and min(words) > SAMPLE_OF_PAIRS
@@ -262,8 +265,8 @@ class Words:
             return "quire.matches(%s::tsquery) AS w WHERE true"
         return "quire.words AS w WHERE w.terms @@ %s::tsquery"
 
-    def _narrowed(self, match: Match) -> Iterator[Match]:
-        """What to look for, the cheapest first; the next is for where that does not find enough."""
+    def _narrowed(self, match: WordQuery) -> Iterator[WordQuery]:
+        """What to search for, the cheapest first. The next is used if that does not find enough."""
         if self._known.chunks > CANDIDATES and match.rare:
             words = sorted(match.rare, key=lambda word: self._known.found[word])
             counts, total = [self._known.found[word] for word in words], 0.0
@@ -273,17 +276,17 @@ class Words:
                 most += 1
             if most < len(words):
                 heads = [Phrase((f"={word.terms[0]}",)) for word in words[most:] if word.is_word]
-                yield Match((), (*words[:most], *heads), (), match.without)
+                yield WordQuery((), (*words[:most], *heads), (), match.without)
         yield match
 
     def _weights(self, phrases: Iterable[Phrase]) -> list[tuple[Phrase, float]]:
-        """Phrases and what they say, the lightest last."""
+        """Phrases and their weights, the lightest last."""
         return sorted(((p, self._known.idf(p)) for p in phrases), key=lambda item: -item[1])
 
     def _ranked(
-        self, wanted: Match, match: Match, pairs: Sequence[Phrase], filters: Filters, limit: int
+        self, wanted: WordQuery, match: WordQuery, pairs: Sequence[Phrase], filters: Filters, limit: int
     ) -> list[Candidate]:
-        """The best of the chunks that are wanted, by the words of the match."""
+        """The best of the chunks that match `wanted`, scored by the words of `match`."""
         weights = self._weights(match.ranking)
         ranking = [(phrase, idf) for phrase, idf in weights if idf > _NO_WEIGHT]
         counts = [f"{_frequency(phrase)} AS f{n}" for n, (phrase, _) in enumerate(ranking)]
@@ -308,7 +311,7 @@ class Words:
         # The queries of frequencies stand before the one that matches.
         asked = [*map(_written, light), *(_written(phrase) for phrase, _ in ranking)]
         asked = [*together, *asked, _query_of(wanted, filters)]
-        rows = self.db.rows(sql, [*asked, *args, limit if exact else max(limit, WEIGHED)])
+        rows = self.db.rows(sql, [*asked, *args, limit if exact else max(limit, RESCORED_CHUNKS)])
         return [
             Candidate(document, index, section, size, terms, tuple(counts))
             for document, index, section, size, terms, *counts in rows
@@ -317,7 +320,7 @@ class Words:
     def _score(
         self, words: list[tuple[Phrase, float]], pairs: list[tuple[Phrase, float]], row: Candidate
     ) -> float:
-        """BM25 as SQLite has it, and what is due for words that stand together; both with their weights."""
+        """BM25 as SQLite computes it, and a bonus for words that are next to each other."""
         k = _K1 * (1 - _B + _B * row.size / self._known.average)
 
         def sum_of(weights: list[tuple[Phrase, float]], counts: tuple[float, ...] = ()) -> float:
@@ -330,7 +333,7 @@ class Words:
     # ------------------------------------------------------------------------------ common terms
 
     def grown(self, db: Connection) -> None:
-        """Count again which terms are common, whenever half as many chunks again have been written."""
+        """Count again which terms are common, whenever the number of written chunks has grown by half."""
         row = db.execute(
             "SELECT (SELECT sum(chunks) FROM quire.writes),"
             " (SELECT value::bigint FROM quire.facts WHERE name = 'common_at'),"
@@ -345,7 +348,7 @@ class Words:
 
 
 def _count_common(db: Connection, chunks: int) -> None:
-    """Keep the terms of many chunks, and all that hold sentences together, with their shares."""
+    """Store the terms of many chunks, and all stop words, with their shares."""
     sample = f"TABLESAMPLE SYSTEM ({100 * SAMPLE / chunks}) REPEATABLE (1)" if chunks > SAMPLE else ""
     db.execute("DELETE FROM quire.common_terms")
     # Every chunk has one sign of its kind.
@@ -365,8 +368,8 @@ def _count_common(db: Connection, chunks: int) -> None:
 # ------------------------------------------------------------------------------- phrases and queries
 
 
-def _query_of(match: Match, filters: Filters) -> str:
-    """A match within a collection and kinds as a tsquery."""
+def _query_of(match: WordQuery, filters: Filters) -> str:
+    """A query within a collection and kinds as a tsquery."""
     must = [_any(group) for group in (*match.needed, match.rare) if group]
     if filters.collection is not None:
         must.append(_any([Phrase((_sign("@", filters.collection),))]))
@@ -382,7 +385,7 @@ def _any(phrases: Collection[Phrase]) -> str:
 
 
 def _terms_of(pairs: Collection[Phrase]) -> tuple[str, list[str]]:
-    """The terms of the best, as far as they have one of some pairs; and what that asks."""
+    """SQL for the terms of the best chunks that have one of some pairs, and its values."""
     if not pairs:
         return "''", []
     return "CASE WHEN best.terms @@ %s::tsquery THEN best.terms::text ELSE '' END", [_any(pairs)]
@@ -400,7 +403,7 @@ def _written(phrase: Phrase) -> str:
 
 
 def _frequency(phrase: Phrase, of: str = "w") -> str:
-    """The weighted frequency of a word; of all else, whether it is there.
+    """SQL for the weighted frequency of a word; for all else, whether it is there.
 
     Of a term with n places of weight 1, ts_rank() gives the sum of 1/i² for i up to n, divided by what that
     sum tends to: π²/6 - 1/(n + 1/2), nearly.
@@ -431,10 +434,34 @@ def _places(terms: str, term: str) -> str:
 
 
 def _followed(first: str, rest: list[str]) -> str:
-    """The places that are followed by each of the others in turn."""
+    """The places that the others follow, each in turn."""
     sets = [{place.rstrip(_LABELS) for place in places.split(",")} for places in rest]
     return ",".join(
         place
         for place in first.split(",")
         if place and all(str(int(place.rstrip(_LABELS)) + n) in of for n, of in enumerate(sets, 1))
     )
+
+
+# ------------------------------------------------------------------------------------------ the store
+
+
+class PostgresWords(PostgresPart):
+    """Search by words in a PostgreSQL library."""
+
+    def __init__(self, db: PostgresDatabase) -> None:
+        super().__init__(db)
+        self.words = Bm25(db)
+
+    def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks that match a query's words, best first."""
+        with self.db.reading():
+            found = self.words.search(query, filters, limit)
+        return [
+            Hit(row.document * MAX_CHUNKS + row.index, row.document, row.section, score)
+            for row, score in found
+        ]
+
+    def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
+        """Those of the chunks that have everything a query requires, and nothing that it excludes."""
+        return self.words.allowed(query, chunks)

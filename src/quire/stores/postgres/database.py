@@ -1,9 +1,8 @@
-"""A PostgreSQL database: connections that work, transactions that are tried again, the schema.
+"""A PostgreSQL database: connections and transactions, and what all parts of a store use.
 
 In go a URL and statements, out come rows. Always: a transaction is written whole or not at all, and tried
-again when the server or another writer cut it off; every transaction is kept to the connection's
-collections; the schema is brought up to date by one process at a time, and nothing outside the schema
-`quire` is touched.
+again when the server or another writer cut it off; every transaction sees only the connection's
+collections.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from importlib.resources import files
+from dataclasses import fields
 from typing import Any, TypeVar, cast
 
 import psycopg
@@ -26,15 +24,14 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from quire import redact
 from quire.errors import LibraryError, NoResults, SettingError, Unstorable
-from quire.stores.base import Filters
-from quire.stores.rows import MAX_CHUNKS, storable
+from quire.stores.postgres.schema import ABOUT, Schema, message_of, version_of
+from quire.stores.postgres.schema import Connection as Connection
+from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow
+from quire.stores.texts import ChunkTexts
 
 log = logging.getLogger("quire")
-Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
 
-MIN_SERVER = 150_000
-MIN_VECTOR = (0, 7)
 ITERATIVE = (0, 8)  # pgvector goes on looking where filters leave too few
 USUAL = 100  # chunks that a search looks for
 PATIENCE_SECONDS = 30.0  # to try a transaction again
@@ -46,23 +43,22 @@ _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _IDENTITY = "(SELECT value FROM quire.facts WHERE name = 'id'), 'quire.facts'::regclass::oid"
 _GENERATION = f"SELECT (SELECT sum(generation) FROM quire.writes), {_IDENTITY}"
 _REPLACED = "was replaced by another library during this work. Do it again, so that it goes into that one."
-_SHIFT = MAX_CHUNKS.bit_length() - 1
-CHUNK_ID = f"c.document << {_SHIFT} | c.index"  # the id of a chunk `c`
+CHUNK_ID = f"c.document << {CHUNK_BITS} | c.index"  # the id of a chunk `c`
+CHUNK_COLUMNS = ", ".join([CHUNK_ID, *(f'c."{field.name}"' for field in fields(ChunkRow)[1:])])
 # Chunks by their ids, given as documents and indexes: policies let no operator at the ids near an index.
 CHUNKS_BY_ID = (
     "unnest(%s::bigint[], %s::integer[]) AS k (document, index)"
     " JOIN quire.chunks AS c USING (document, index)"
 )
-_LOCK = 0x51756972  # "Quir": whoever holds it may change the schema
 _OF_DATA = ("22", "23", "54")  # what was to be written is at fault, not the database
 # What another try may mend: a conflict with another writer, or the server going away.
 _TRANSIENT = ("40001", "40P01", "08", "57P0", "23505")
 
 
-def split(ids: Iterable[int]) -> tuple[list[int], list[int]]:
+def split_ids(ids: Iterable[int]) -> tuple[list[int], list[int]]:
     """The documents and indexes of chunks."""
     wanted = list(ids)
-    return [chunk >> _SHIFT for chunk in wanted], [chunk % MAX_CHUNKS for chunk in wanted]
+    return [chunk >> CHUNK_BITS for chunk in wanted], [chunk % MAX_CHUNKS for chunk in wanted]
 
 
 class TermVector(bytes):
@@ -82,32 +78,32 @@ class _AsItIs(Dumper):
         return bytes(obj)
 
 
-class Database:
+class PostgresDatabase:
     """One open database, used by one thread at a time."""
 
     def __init__(self, url: str, scope: Sequence[str] | None = None, *, create: bool = False) -> None:
         self.conninfo, self.name, named = _parts(url)
         self.scope = tuple(named if scope is None else scope) or None
         self._reader: Connection | None = None
-        self.moment: dict[str, Any] = {}  # what was read of the moment that is being read
+        self.snapshot: dict[str, Any] = {}  # what was read of the snapshot that is open
         self._kept: tuple[str, dict[Hashable, Any]] = ("", {})  # a version, and what was found of it
         self._bound, self._is_begun = 0, False  # to one library: how often, and whether it was used since
         self.renewed: Callable[[], None] = lambda: None  # called when another library has been opened
         self._open(create)
 
     def _open(self, create: bool) -> None:
-        """Connect to the library that is there now."""
+        """Connect to the library that is in the database now."""
         try:
             # The pool would try again and again, and say nothing of why it cannot.
             with psycopg.connect(self.conninfo, autocommit=True) as db:
-                _Schema(db, self.name).bring_up(create)
-                facts = db.execute(_ABOUT).fetchone() or ()
+                Schema(db, self.name).bring_up(create)
+                facts = db.execute(ABOUT).fetchone() or ()
                 identity = db.execute(f"SELECT {_IDENTITY}").fetchone() or ()
         except psycopg.Error as problem:
-            raise self.error(f"cannot be opened: {_told(problem)}") from problem
+            raise self.error(f"cannot be opened: {message_of(problem)}") from problem
         self._identity: tuple[Any, ...] = identity
         self.is_owner, self._path, self.halfvec, version = facts
-        self.vector_version = _version(version)
+        self.vector_version = version_of(version)
         self._begin = self._settings()
         self._looks = looking_around(USUAL, self.vector_version)
         self._pool = ConnectionPool(
@@ -122,7 +118,7 @@ class Database:
         )
 
     def _settings(self) -> str:
-        """What every transaction begins with: where names are, and which collections it is kept to."""
+        """What every transaction begins with: its search path, and the collections it may see."""
         kept = "".join(f',"{_escaped(name)}"' for name in self.scope or ())[1:]
         values = {
             "search_path": self._path,
@@ -145,16 +141,16 @@ class Database:
         return self.scope is not None or not self.is_owner
 
     def error(self, problem: str) -> LibraryError:
-        """What went wrong with this database."""
+        """An error that names this database."""
         return LibraryError(self.name, problem)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._pool.close()
 
     @contextmanager
     def bound(self) -> Iterator[None]:
-        """Everything within is done to one library. Raises LibraryError if another takes its place."""
+        """All work inside is on one library. Raises LibraryError if another takes its place."""
         if not self._bound:
             self._is_begun = False
         self._bound += 1
@@ -177,7 +173,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str, end: str) -> Iterator[tuple[Connection, Sequence[Any]]]:
-        """A connection within a transaction, and the last row that beginning it gave: what it is of."""
+        """A connection inside a transaction, and the last row of beginning it, with the identity."""
         db, row = self._begun(begin)
         if row[-2:] != self._identity:
             db.execute("ROLLBACK")
@@ -196,9 +192,9 @@ class Database:
             self._pool.putconn(db)
 
     def _begun(self, begin: str) -> tuple[Connection, tuple[Any, ...]]:
-        """A connection that works, as it has begun a transaction, and the last row that this gave.
+        """A working connection that has begun a transaction, and the last row of beginning it.
 
-        One that was cut off while nobody used it is given up for another: none is checked beforehand.
+        A connection that was cut off while idle is replaced by another. None is checked beforehand.
         """
         stale = _MAX_CONNECTIONS  # so many may have been cut off
         while True:
@@ -217,7 +213,7 @@ class Database:
             stale -= 1
 
     def _connection(self) -> Connection:
-        """A connection of the pool, which is asked twice, as it may have just given up."""
+        """A connection of the pool. The pool is asked twice, because it may have just given up."""
         try:
             return self._pool.getconn()
         except PoolTimeout:
@@ -227,7 +223,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Everything read within is of one moment. One within another is part of it."""
+        """All reads inside see one snapshot. One inside another is part of it."""
         if self._reader:
             yield self._reader
             return
@@ -235,32 +231,32 @@ class Database:
         try:
             with self._transaction(begin, "ROLLBACK") as (db, (generation, *_)):
                 self._reader = db
-                self.moment = {"generation": int(generation), "looks": self._looks}
+                self.snapshot = {"generation": int(generation), "looks": self._looks}
                 yield db
         except psycopg.Error as problem:
-            raise self.error(f"cannot be read: {_told(problem)}") from problem
+            raise self.error(f"cannot be read: {message_of(problem)}") from problem
         finally:
-            self._reader, self.moment = None, {}
+            self._reader, self.snapshot = None, {}
 
     @property
     def is_reading(self) -> bool:
-        """Whether what is read now is of the moment of what is read next."""
+        """Whether a snapshot is open, which the next reads will see too."""
         return self._reader is not None
 
     def rows(self, sql: str, args: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """What a statement gives."""
+        """The rows that a statement returns."""
         with self.reading() as db:
             return db.execute(sql, args, binary=True).fetchall()
 
     def value(self, sql: str, *args: Any) -> Any:
-        """The first value that a statement gives; None if it gives none."""
+        """The first value that a statement returns; None if it returns no row."""
         rows = self.rows(sql, args)
         return rows[0][0] if rows else None
 
     def generation(self) -> int:
-        """A number that moves whenever anything is written."""
+        """A number that grows with every write."""
         with self.reading():
-            return int(self.moment["generation"])
+            return int(self.snapshot["generation"])
 
     def library_id(self) -> str:
         """The random id of the library, which its backups share."""
@@ -268,12 +264,12 @@ class Database:
             return str(self._identity[0])
 
     def version(self) -> str:
-        """A word that changes with every write, and that no other library has, nor a restored one."""
+        """A string that changes with every write, and that no other or restored library has."""
         with self.reading():
             return ":".join(map(str, (*self._identity, self.generation())))
 
     def once(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What was found of this version of the library, or is found now."""
+        """An answer that is cached for this version of the library, or is found now."""
         with self.reading():
             version = self.version()
             if self._kept[0] != version or len(self._kept[1]) > _MAX_KEPT:
@@ -284,16 +280,16 @@ class Database:
             return cast(T, kept[key])
 
     def look_around(self, limit: int) -> None:
-        """How far the index of vectors looks for so many, until the transaction ends."""
+        """Set how many candidates HNSW examines to find this many, until the transaction ends."""
         looks = looking_around(limit, self.vector_version)
-        if self.moment["looks"] != looks:
+        if self.snapshot["looks"] != looks:
             self.rows(f"SELECT {', '.join(map(_setting, looks.items()))}")
-            self.moment["looks"] = looks
+            self.snapshot["looks"] = looks
 
     # ---------------------------------------------------------------------------------- writing
 
     def write(self, action: Callable[[Connection], T]) -> T:
-        """What an action returns, in a transaction of its own, which is tried again where that may help."""
+        """Run an action in a transaction, and again where that may help; what it returns."""
         until, wait = time.monotonic() + PATIENCE_SECONDS, 0.05
         while True:
             try:
@@ -302,22 +298,44 @@ class Database:
             except psycopg.Error as problem:
                 if not is_transient(problem):
                     kind = Unstorable if (problem.sqlstate or "").startswith(_OF_DATA) else LibraryError
-                    raise kind(self.name, f"nothing was written: {_told(problem)}") from problem
+                    raise kind(self.name, f"nothing was written: {message_of(problem)}") from problem
                 if time.monotonic() + wait > until:
                     tried = f"tried again for {PATIENCE_SECONDS:.0f} s"
-                    raise self.error(f"nothing was written, {tried}: {_told(problem)}") from problem
-                log.info("writing again in %.2f s: %s", wait, _told(problem))
+                    raise self.error(f"nothing was written, {tried}: {message_of(problem)}") from problem
+                log.info("writing again in %.2f s: %s", wait, message_of(problem))
             time.sleep(wait)
             wait = min(2 * wait, 2.0)
 
 
-def copy(
+class PostgresPart:
+    """A part of a store, on the database that all parts share."""
+
+    def __init__(self, db: PostgresDatabase) -> None:
+        self.db = db
+
+    def _texts(self, document: int) -> ChunkTexts:
+        """The texts of a document's chunks."""
+        source = self.db.value("SELECT source FROM quire.documents WHERE seq = %s", document)
+        trails = self.db.rows("SELECT position, trail FROM quire.sections WHERE document = %s", (document,))
+        return ChunkTexts(bytes(source), dict(trails))
+
+
+def next_generation(db: Connection, chunks: int = 0) -> None:
+    """Note a write of this many chunks. Another writer may wait for the slot."""
+    db.execute(
+        "UPDATE quire.writes SET generation = generation + 1, chunks = chunks + %s"
+        " WHERE slot = pg_backend_pid() %% 32",
+        (chunks,),
+    )
+
+
+def copy_rows(
     db: Connection, table: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]], end: str = ""
 ) -> int:
-    """Write rows in bulk; how many were new. `end` is what the statement ends with.
+    """Insert rows in bulk; how many were new. `end` is the end of the statement.
 
-    COPY writes to no table that has policies, so it goes through one that lasts for the transaction, and
-    that stores values in the same way: what is compressed on its way stays so.
+    COPY writes to no table that has policies, so it goes through a temporary table, which stores values in
+    the same way: what is compressed there stays compressed.
     """
     db.execute(
         f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table} (LIKE quire.{table} INCLUDING STORAGE)"
@@ -338,40 +356,8 @@ def copy(
     return db.execute(f"INSERT INTO quire.{table} SELECT * FROM pg_temp.new_{table} {end}").rowcount
 
 
-def conditions(filters: Filters) -> tuple[str, list[Any]]:
-    """A condition on documents `d`, "" for none, and its values."""
-    where, args = list[str](), list[Any]()
-    if filters.collection is not None:
-        where.append("d.collection = %s")
-        args.append(storable(filters.collection))
-    if filters.kinds:
-        where.append("d.kind = ANY (%s)")
-        args.append(list(filters.kinds))
-    for paths in filter(None, (filters.paths, filters.query_paths)):
-        where.append("d.path LIKE ANY (%s)")
-        args.append([_pattern(path) for path in paths])
-    if filters.not_paths:
-        where.append("NOT d.path LIKE ANY (%s)")
-        args.append([_pattern(path) for path in filters.not_paths])
-    if filters.tags:  # in one condition: the planner takes minutes for a thousand
-        has = "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND t.tag = wanted)"
-        where.append(f"NOT EXISTS (SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE NOT {has})")
-        args.append([storable(tag) for tag in filters.tags])
-    for condition, moment in (("d.updated_at >= %s", filters.since), ("d.updated_at < %s", filters.until)):
-        if moment is not None:
-            where.append(condition)
-            args.append(moment)
-    return " AND ".join(where), args
-
-
-def _pattern(path: str) -> str:
-    """The beginning of a path as a pattern; only * means something in it."""
-    escaped = re.sub(r"([\\%_])", r"\\\1", storable(path)).replace("*", "%")
-    return escaped if "*" in path else f"{escaped}%"
-
-
 def looking_around(limit: int, version: tuple[int, ...]) -> dict[str, str]:
-    """Settings of pgvector by which so many vectors are found."""
+    """The settings of pgvector that find this many vectors."""
     settings = {"hnsw.ef_search": str(min(1000, max(200, 2 * limit)))}
     if version >= ITERATIVE:
         settings["hnsw.iterative_scan"] = "strict_order"
@@ -395,114 +381,7 @@ def is_transient(problem: psycopg.Error) -> bool:
     return problem.sqlstate.startswith(_TRANSIENT)
 
 
-def wrong_version(server: int, vector: str) -> str | None:
-    """What is too old in a server, and what to do about it; None if nothing is."""
-    if server < MIN_SERVER:
-        found = f"{server // 10_000}.{server % 10_000}"
-        return f"is PostgreSQL {found}, and Quire needs {MIN_SERVER // 10_000} or later. Upgrade the server."
-    if _version(vector) < MIN_VECTOR:
-        needed = ".".join(map(str, MIN_VECTOR))
-        return (
-            f"has pgvector {vector}, and Quire needs {needed} or later. Install it on the server, then type"
-            " there: ALTER EXTENSION vector UPDATE"
-        )
-    return None
-
-
-# ------------------------------------------------------------------------------------------ the schema
-
-
-_ABOUT = """
-SELECT pg_has_role(n.nspowner, 'USAGE'), 'quire, ' || quote_ident(e.nspname), t.oid, v.extversion
-FROM pg_namespace AS n, pg_extension AS v JOIN pg_namespace AS e ON e.oid = v.extnamespace
-JOIN pg_type AS t ON t.typname = 'halfvec' AND t.typnamespace = e.oid
-WHERE n.nspname = 'quire' AND v.extname = 'vector'
-"""
-_NO_VECTOR = (
-    "has no pgvector, which Quire needs. Whoever runs the server installs it, and then types in this"
-    " database: CREATE EXTENSION vector"
-)
-
-
-class _Schema:
-    """The tables of a library, which one process at a time brings up to date."""
-
-    def __init__(self, db: Connection, name: str) -> None:
-        self.db, self.name = db, name
-
-    def bring_up(self, create: bool) -> None:
-        """Make or upgrade what is there. Raises NoResults if nothing is and it is not to be made."""
-        if self._applied() is None and not create:
-            raise NoResults(f"No library at {self.name}. Make one with: quire add ./docs")
-        if self._applied() != _newest():
-            with self.db.transaction():
-                self.db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-                self._migrate(self._applied() or 0)  # another process may have been quicker
-        if problem := wrong_version(self.db.info.server_version, self._vector() or "0"):
-            raise LibraryError(self.name, problem)
-
-    def _applied(self) -> int | None:
-        """The number of the last script that was run; None if there is no library."""
-        if not self._value("SELECT 1 FROM pg_namespace WHERE nspname = 'quire'"):
-            return None
-        if not self._value("SELECT to_regclass('quire.migrations') IS NOT NULL"):
-            problem = "has a schema named quire that is another program's. It was left as it is."
-            raise LibraryError(self.name, problem)
-        number = self._value("SELECT max(number) FROM quire.migrations")
-        if number is None:
-            raise LibraryError(self.name, "is not complete: it may be in the middle of being restored.")
-        if number > _newest():
-            raise LibraryError(
-                self.name,
-                f"was written by a newer Quire (schema {number}, this one knows {_newest()}). "
-                "It was left as it is; install a newer Quire.",
-            )
-        return int(number)
-
-    def _migrate(self, done: int) -> None:
-        self._prepare()
-        if not done:
-            self.db.execute("CREATE SCHEMA quire")
-            self.db.execute("CREATE TABLE quire.migrations (number integer PRIMARY KEY, at timestamptz)")
-        for number, script in _migrations():
-            if number > done:
-                self.db.execute(script)
-                self.db.execute("INSERT INTO quire.migrations VALUES (%s, now())", (number,))
-
-    def _prepare(self) -> None:
-        """Refuse a server that cannot hold a library, before anything is written."""
-        if (encoding := self._value("SHOW server_encoding")) != "UTF8":
-            raise LibraryError(self.name, f"is a database in {encoding}. Make one in UTF8.")
-        if problem := wrong_version(self.db.info.server_version, self._vector() or "999"):
-            raise LibraryError(self.name, problem)
-        try:
-            self.db.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        except psycopg.Error as refused:
-            raise LibraryError(self.name, f"{_NO_VECTOR} ({_told(refused)})") from refused
-
-    def _vector(self) -> str | None:
-        found = self._value("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-        return None if found is None else str(found)
-
-    def _value(self, sql: str) -> Any:
-        row = self.db.execute(sql).fetchone()
-        return row[0] if row else None
-
-
-@cache
-def _migrations() -> list[tuple[int, str]]:
-    """The numbered scripts."""
-    folder = files("quire.stores").joinpath("sql/postgres")
-    return sorted(
-        (int(f.name[:3]), f.read_text("utf-8")) for f in folder.iterdir() if f.name.endswith(".sql")
-    )
-
-
-def _newest() -> int:
-    return _migrations()[-1][0]
-
-
-# ---------------------------------------------------------------------------------------------- words
+# ------------------------------------------------------------------------------------------- the URL
 
 
 # As libpq finds it: a user and password end at the first @, if no / comes before it.
@@ -512,7 +391,7 @@ _ENCODE = "Percent-encode special characters in its password and options: @ is %
 
 
 def _parts(url: str) -> tuple[str, str, list[str]]:
-    """What to connect with, what to call it (without its password), and the collections it names."""
+    """From a URL: what to connect with, what to show (without its password), and the collections in it."""
     place = _QUERY.match(url)
     before, options = (url[: place.end() - 1], url[place.end() :].split("&")) if place else (url, [])
     named = [option.partition("=")[2] for option in options if option.startswith("collections=")]
@@ -530,17 +409,13 @@ def _check_address(conninfo: str, name: str) -> None:
     try:
         values = conninfo_to_dict(conninfo)
     except (psycopg.Error, UnicodeError) as problem:
-        quoted = re.search(r'"(.*)"', _told(problem))
-        reason = f" ({_told(problem)})" if quoted and quoted[1] in name else ""
+        quoted = re.search(r'"(.*)"', message_of(problem))
+        reason = f" ({message_of(problem)})" if quoted and quoted[1] in name else ""
         raise LibraryError(name, f"is not a URL that PostgreSQL understands{reason}. {_ENCODE}") from None
     shown = urllib.parse.unquote(name)
     told = [str(value) for key, value in values.items() if not key.endswith(_SECRET)]
     if "\0" in conninfo or not all(part in shown for value in told for part in value.split(",")):
         raise LibraryError(name, f"is not clear: it could be read in two ways. {_ENCODE}")
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
 
 
 def _escaped(name: str) -> str:
@@ -550,8 +425,3 @@ def _escaped(name: str) -> str:
 
 def _literal(text: str) -> str:
     return psycopg.sql.Literal(text).as_string(None)
-
-
-def _told(problem: Exception) -> str:
-    """What went wrong, on one line."""
-    return " ".join(str(problem).split())

@@ -1,9 +1,8 @@
-"""The vectors of a SQLite library, behind a small class of their own.
+"""The vectors of a SQLite library.
 
-In go vectors of chunks, out come the chunks nearest to one. A search scans one bit of each number, and
-then weighs the best of them by eight bits of each. Always: blocks and vectors say the same; a vector
-whose chunk is gone is remembered by its text until its place is needed; writing is part of the
-store's transaction.
+In go vectors of chunks, out come the chunks nearest to one. A search scans signatures of one bit for each
+number, and rescores the best with eight bits for each. Always: blocks and vectors agree; a vector whose
+chunk is gone is cached by its text until its slot is needed; writing is part of the store's transaction.
 """
 
 from __future__ import annotations
@@ -14,7 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from quire.stores.rows import MAX_CHUNKS, Model
+from quire.result import Hit
+from quire.stores.filters import Filters
+from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow, Model, Unembedded
+from quire.stores.sqlite.database import CHUNK_COLUMNS, SqliteDatabase
+from quire.stores.sqlite.filters import conditions
 
 if TYPE_CHECKING:
     from numpy import int64, uint64
@@ -22,19 +25,21 @@ if TYPE_CHECKING:
 
     from quire.embed.base import Vectors
 
-RESCORED = 500  # of the nearest by one bit are weighed by eight; and more in larger libraries:
+RESCORED = 500  # of the nearest signatures are rescored; and more in larger libraries:
 RESCORED_SHARE = 0.002
-REMEMBERED = 10_000  # vectors of texts that are gone
+REMEMBERED = 10_000  # cached vectors of texts that are gone
 _BLOCK_BITS = 10
 _BLOCK = 1 << _BLOCK_BITS
 _MODEL_BITS = 32
-_FETCHED = 125  # vectors at a time, to be weighed
+_FETCHED = 125  # vectors that are rescored at a time
 _SLAB = 1 << 16  # vectors at a time: what is between two steps stays in the processor's cache
 
-Place = tuple[int, bytes | None]  # a slot's chunk, 0 for none, and its signature if that is new
+_NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
+
+_Entry = tuple[int, bytes | None]  # a slot's chunk, 0 for none, and its signature if that is new
 
 
-class VectorIndex:
+class VectorTable:
     """The vectors of one open library."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -44,7 +49,7 @@ class VectorIndex:
     # ---------------------------------------------------------------------------------- writing
 
     def rebind(self, document: int, digests: Sequence[bytes], generation: int) -> None:
-        """Hand the vectors of a document to its new chunks, by their texts; let go of the others."""
+        """Give the vectors of a document to its new chunks with the same texts; the others become cached."""
         first = document * MAX_CHUNKS
         held = self.db.execute(
             "SELECT slot, chunk, digest FROM vectors WHERE chunk >= ? AND chunk < ?",
@@ -70,7 +75,7 @@ class VectorIndex:
         self._patch({slot: (chunk, None) for slot, chunk in chunk_of.items()}, 0, generation)
 
     def reuse(self, model: Model, wanted: Mapping[int, bytes], generation: int) -> set[int]:
-        """Give chunks the vectors that are remembered for their texts; which have got one."""
+        """Give chunks the cached vectors of their texts; the chunks that got one."""
         given: dict[int, int] = {}
         copied: list[tuple[int, bytes, bytes]] = []
         low, high = _slots_of(model)
@@ -99,14 +104,14 @@ class VectorIndex:
         self._insert(model, rows, generation)
 
     def _insert(self, model: Model, rows: list[tuple[int, bytes, bytes]], generation: int) -> None:
-        places: dict[int, Place] = {}
+        places: dict[int, _Entry] = {}
         for slot, (chunk, digest, blob) in zip(self._free_slots(model, len(rows)), rows, strict=True):
             self.db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", (slot, chunk, digest, blob))
             places[slot] = chunk, _signature(blob, model.dimension)
         self._patch(places, _width(model.dimension), generation)
 
     def _free_slots(self, model: Model, count: int) -> list[int]:
-        """Slots for new vectors: of those remembered for nothing if there are many, then new ones."""
+        """Slots for new vectors: cached ones if there are too many of those, then new ones."""
         low, high = _slots_of(model)
         remembered = "FROM vectors WHERE chunk IS NULL AND slot >= ? AND slot < ?"
         over = self._value(f"SELECT count(*) {remembered}", low, high) - REMEMBERED
@@ -116,9 +121,9 @@ class VectorIndex:
         start = low if last is None else last + 1
         return [*slots, *range(start, start + count - len(slots))]
 
-    def _patch(self, places: Mapping[int, Place], width: int, generation: int) -> None:
+    def _patch(self, places: Mapping[int, _Entry], width: int, generation: int) -> None:
         """Write chunks and signatures into the blocks of their slots."""
-        by_block: dict[int, dict[int, Place]] = defaultdict(dict)
+        by_block: dict[int, dict[int, _Entry]] = defaultdict(dict)
         for slot, place in places.items():
             by_block[slot >> _BLOCK_BITS][slot % _BLOCK] = place
         for block, some in by_block.items():
@@ -136,7 +141,7 @@ class VectorIndex:
             )
 
     def forget(self, model: Model) -> None:
-        """Delete all that a model made."""
+        """Delete all vectors of a model."""
         low, high = _slots_of(model)
         self.db.execute("DELETE FROM vectors WHERE slot >= ? AND slot < ?", (low, high))
         blocks = low >> _BLOCK_BITS, high >> _BLOCK_BITS
@@ -163,7 +168,7 @@ class VectorIndex:
         return list(zip(chunks[best].tolist(), scores[best].tolist(), strict=True))
 
     def cosines(self, model: Model, vector: Vectors, slots: list[int]) -> Vectors:
-        """How near the vectors in some slots are to one."""
+        """The cosines of the vectors in some slots with one."""
         import numpy as np
 
         scores = np.empty(len(slots), np.float32)
@@ -182,7 +187,7 @@ class VectorIndex:
         return scores
 
     def _scan(self, model: Model) -> _Scanned:
-        """The signatures of a model, of which only what was written since is read again."""
+        """The signatures of a model. Only blocks that were written since the last scan are read."""
         known = self._scanned.get(model.id) or _Scanned.nothing(model)
         low, high = (slot >> _BLOCK_BITS for slot in _slots_of(model))
         newer = self.db.execute(
@@ -197,7 +202,7 @@ class VectorIndex:
         return self.db.execute(sql, args).fetchone()[0]
 
     def check(self, models: Iterable[Model]) -> list[str]:
-        """What is wrong with it."""
+        """Problems with the index; empty if there are none."""
         wrong = [problem for model in models for problem in self._check_model(model)]
         orphans = "chunk IS NOT NULL AND chunk NOT IN (SELECT id FROM chunks)"
         if lost := self._value(f"SELECT count(*) FROM vectors WHERE {orphans}"):
@@ -223,7 +228,7 @@ class VectorIndex:
         yield from (f"vectors: block {block} has no vectors" for block in known)
 
     def _block_of(self, block: int, model: Model) -> tuple[bytes, bytes]:
-        """A block as its vectors make it."""
+        """The block that the vectors in its slots make."""
         chunks, width = bytearray(8 * _BLOCK), _width(model.dimension)
         signatures = bytearray(width * _BLOCK)
         rows = self.db.execute(
@@ -239,7 +244,7 @@ class VectorIndex:
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
-    """Signatures as a search wants them: one array for each 64 bits."""
+    """Signatures in memory: one array for each 64 bits."""
 
     model: Model
     generation: int
@@ -257,7 +262,7 @@ class _Scanned:
         return cls(model, -1, {}, none, none, none, np.empty((_width(model.dimension) // 8, 0), np.uint64))
 
     def with_blocks(self, newer: list[tuple[int, int, bytes, bytes]]) -> _Scanned:
-        """With some blocks new or written anew; free slots are left out."""
+        """The same with new or changed blocks; free slots are left out."""
         import numpy as np
 
         blocks = self.blocks | {block: (chunks, signatures) for block, _, chunks, signatures in newer}
@@ -274,7 +279,7 @@ class _Scanned:
         return _Scanned(self.model, generation, blocks, slots[live], chunks, documents, columns)
 
     def nearest(self, signs: NDArray[uint64], documents: Iterable[int] | None, count: int) -> NDArray[int64]:
-        """The places of the nearest signatures, at least so many if there are."""
+        """The places of the nearest signatures: at least `count`, if there are so many."""
         import numpy as np
 
         among, words = None, self.words
@@ -296,7 +301,7 @@ class _Scanned:
 
 
 def _distances(words: NDArray[uint64], signs: NDArray[uint64]) -> Any:
-    """In how many bits each column differs from some."""
+    """The Hamming distance of each column."""
     import numpy as np
 
     total = np.empty(words.shape[1], np.uint16)
@@ -318,8 +323,8 @@ def _width(dimension: int) -> int:
     return (dimension + 63) // 64 * 8
 
 
-def unpacked(blob: bytes, dimension: int) -> Vectors:
-    """A stored vector as it was, but for the rounding; storing it again gives the same bytes."""
+def _unpacked(blob: bytes, dimension: int) -> Vectors:
+    """A stored vector, rounded. Storing it again gives the same bytes."""
     import numpy as np
 
     scale = np.frombuffer(blob, np.float32, 1)
@@ -333,10 +338,137 @@ def _signature(blob: bytes, dimension: int) -> bytes:
 
 
 def _signs(vector: Any) -> NDArray[uint64]:
-    """One bit for each number: whether it is over zero."""
+    """The signature of a vector: one bit for each number, set if it is above zero."""
     import numpy as np
 
     bits = np.zeros(_width(len(vector)), np.uint8)
     packed = np.packbits(vector > 0)
     bits[: len(packed)] = packed
     return bits.view(np.uint64)
+
+
+class SqliteVectors(SqliteDatabase):
+    """Models and their vectors in a SQLite library."""
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._vectors = VectorTable(self._db)
+        self._unembedded: tuple[tuple[int, int], int] = ((-1, -1), 0)  # model and generation, and how many
+
+    @property
+    def vectors(self) -> VectorTable:
+        """The vectors of the file that is at the path now."""
+        self._look()
+        return self._vectors
+
+    def models(self) -> list[Model]:
+        """The models that made vectors, the active one first."""
+        rows = self.db.execute("SELECT id, name, dimension, active FROM models ORDER BY active DESC, id")
+        return [Model(number, name, dimension, bool(active)) for number, name, dimension, active in rows]
+
+    def model(self, name: str, dimension: int) -> Model:
+        """A model by its name and dimension, added if it is new; the first is active."""
+        found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
+        if found:
+            return found
+        with self._transaction():
+            self.db.execute(
+                "INSERT OR IGNORE INTO models (name, dimension, active)"
+                " VALUES (?, ?, NOT EXISTS (SELECT 1 FROM models))",
+                (name, dimension),
+            )
+        return self.model(name, dimension)
+
+    def activate(self, model: Model) -> None:
+        """Search with this model from now on, and delete the vectors of all others."""
+        with self._transaction():
+            for other in self.models():
+                if other.id != model.id:
+                    self.vectors.forget(other)
+                    self.db.execute("DELETE FROM models WHERE id = ?", (other.id,))
+            self.db.execute("UPDATE models SET active = 1 WHERE id = ?", (model.id,))
+            self._next_generation()
+
+    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
+        """Chunks that have no vector of a model, by id, beginning after one."""
+        rows = self.db.execute(
+            f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id > ? AND {_NO_VECTOR} ORDER BY id LIMIT ?",
+            (after, model.id, limit),
+        )
+        chunks = [ChunkRow(*row) for row in rows]
+        found: list[Unembedded] = []
+        for document in dict.fromkeys(chunk.document for chunk in chunks):
+            version = self._value("SELECT updated_at FROM documents WHERE seq = ?", document)
+            texts, own = self._texts(document), (chunk for chunk in chunks if chunk.document == document)
+            found += (Unembedded(chunk.id, document, version, texts.embedded(chunk)) for chunk in own)
+        return found
+
+    def count_unembedded(self, model: Model) -> int:
+        """How many chunks have no vector of a model, counted once in each generation."""
+        key = model.id, self.generation()
+        if self._unembedded[0] != key:
+            chunks = self._value("SELECT count(*) FROM chunks")
+            self._unembedded = key, int(chunks) - self.vectors.count(model)
+        return self._unembedded[1]
+
+    def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
+        """Give chunks the cached vectors of their texts; the chunks that got one."""
+        with self._transaction():
+            wanted = {chunk.chunk: chunk.digest for chunk in self._still_without(model, chunks)}
+            given = self.vectors.reuse(model, wanted, self.generation() + 1)
+            self._next_generation()
+        return given
+
+    def write_vectors(self, model: Model, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
+        """Store vectors in one transaction. A chunk whose document has changed since gets none."""
+        with self._transaction():
+            without = set(self._still_without(model, chunks))
+            places = [place for place, chunk in enumerate(chunks) if chunk in without]
+            rows = [(chunks[place].chunk, chunks[place].digest) for place in places]
+            self.vectors.add(model, rows, vectors[places], self.generation() + 1)
+            self._next_generation()
+
+    def _still_without(self, model: Model, chunks: Sequence[Unembedded]) -> list[Unembedded]:
+        """Chunks whose version is still stored, and which nobody else has embedded meanwhile."""
+        sql = "SELECT seq, updated_at FROM documents WHERE seq"
+        versions = dict(self._in(sql, {chunk.document for chunk in chunks}))
+        ids = (chunk.chunk for chunk in chunks if versions.get(chunk.document) == chunk.version)
+        sql = f"SELECT id FROM chunks WHERE {_NO_VECTOR.replace('?', str(model.id))} AND id"
+        without = {row[0] for row in self._in(sql, ids)}
+        return [chunk for chunk in chunks if chunk.chunk in without]
+
+    def embedding_failures(self) -> dict[int, str]:
+        """Documents that could not be embedded, and why."""
+        return dict(self.db.execute("SELECT document, reason FROM embedding_failures").fetchall())
+
+    def note_failures(self, failures: Mapping[int, str]) -> None:
+        """Replace the stored reasons why documents could not be embedded."""
+        with self._transaction():
+            self.db.execute("DELETE FROM embedding_failures")
+            self.db.executemany(
+                "INSERT INTO embedding_failures SELECT seq, ? FROM documents WHERE seq = ?",
+                ((reason, document) for document, reason in failures.items()),
+            )
+
+    def search_vectors(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> list[Hit]:
+        """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
+        where, args = conditions(filters)
+        documents = None
+        if where:
+            rows = self.db.execute(f"SELECT seq FROM documents AS d WHERE {' AND '.join(where)}", args)
+            documents = [row[0] for row in rows]
+        found = self.vectors.search(model, vector, documents, limit)
+        sections = dict(self._in("SELECT id, section FROM chunks WHERE id", (chunk for chunk, _ in found)))
+        return [Hit(chunk, chunk >> CHUNK_BITS, sections[chunk], score, "semantic") for chunk, score in found]
+
+    def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
+        """The cosines of chunks with a vector. Chunks without a vector are left out."""
+        held = f"SELECT chunk, slot FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
+        slots = {slot: chunk for chunk, slot in self._in(held, chunks)}
+        scores = self.vectors.cosines(model, vector, list(slots))
+        return dict(zip(slots.values(), scores.tolist(), strict=True))
+
+    def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of chunks. Chunks without a vector are left out."""
+        held = f"SELECT chunk, vector FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
+        return {chunk: _unpacked(vector, model.dimension) for chunk, vector in self._in(held, chunks)}

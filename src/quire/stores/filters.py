@@ -1,0 +1,77 @@
+"""Filters, and the SQL conditions they become.
+
+In go Filters and a dialect, out come conditions on documents `d` and their values. What each database
+says in its own way is in its Dialect; which filters there are, and their order, is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Condition = tuple[str, list[Any]]  # SQL, and the values in it
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents a search or a listing looks at."""
+
+    collection: str | None = None
+    kinds: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # each the beginning of a path, or a pattern with *; any of them
+    query_paths: tuple[str, ...] = ()  # and any of these: a query narrows `paths` and never widens them
+    not_paths: tuple[str, ...] = ()  # none of them
+    tags: tuple[str, ...] = ()  # all of them
+    since: int | None = None  # milliseconds: last written then or later
+    until: int | None = None  # and before then
+
+
+class Dialect(Protocol):
+    """How one database writes the conditions that differ."""
+
+    placeholder: str  # for one value
+
+    def name(self, collection: str) -> str:
+        """The name of a collection as it is stored."""
+        ...
+
+    def any_kind(self, kinds: tuple[str, ...]) -> Condition:
+        """The document is of one of these kinds."""
+        ...
+
+    def any_path(self, paths: tuple[str, ...]) -> Condition:
+        """The path of the document matches one of these."""
+        ...
+
+    def no_path(self, paths: tuple[str, ...]) -> Condition:
+        """The path of the document matches none of these."""
+        ...
+
+    def all_tags(self, tags: tuple[str, ...]) -> Condition:
+        """The document has all of these tags."""
+        ...
+
+
+def conditions_in(filters: Filters, dialect: Dialect) -> tuple[list[str], list[Any]]:
+    """SQL conditions on documents `d`, and their values in order."""
+    found = list(_conditions(filters, dialect))
+    return [sql for sql, _ in found], [value for _, values in found for value in values]
+
+
+def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
+    value = dialect.placeholder
+    if filters.collection is not None:
+        yield f"d.collection = {value}", [dialect.name(filters.collection)]
+    if filters.kinds:
+        yield dialect.any_kind(filters.kinds)
+    for paths in filter(None, (filters.paths, filters.query_paths)):
+        yield dialect.any_path(paths)
+    if filters.not_paths:
+        yield dialect.no_path(filters.not_paths)
+    if filters.tags:
+        yield dialect.all_tags(filters.tags)
+    if filters.since is not None:
+        yield f"d.updated_at >= {value}", [filters.since]
+    if filters.until is not None:
+        yield f"d.updated_at < {value}", [filters.until]

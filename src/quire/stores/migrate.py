@@ -1,0 +1,44 @@
+"""Numbered migrations: the scripts in `sql/sqlite` and `sql/postgres`, and the newest number of each.
+
+A step is never changed once it was released: a library says by a number which steps it has had.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def steps(dialect: str) -> tuple[tuple[int, str], ...]:
+    """The numbered scripts of a database, in order."""
+    folder = files("quire.stores").joinpath(f"sql/{dialect}")
+    scripts = (file for file in folder.iterdir() if file.name.endswith(".sql"))
+    return tuple(sorted((int(file.name[:3]), file.read_text("utf-8")) for file in scripts))
+
+
+def newest(dialect: str) -> int:
+    """The number of the last step."""
+    return steps(dialect)[-1][0]
+
+
+def too_new(number: int, dialect: str) -> str | None:
+    """The problem with a library that a newer Quire wrote; None if this one can use it."""
+    if number <= newest(dialect):
+        return None
+    return (
+        f"was written by a newer Quire (schema {number}, this one knows {newest(dialect)}). "
+        "It was left as it is; install a newer Quire."
+    )
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script, one at a time: sqlite3's executescript() would end the transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

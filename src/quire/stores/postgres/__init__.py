@@ -1,0 +1,130 @@
+"""A library in a PostgreSQL database with pgvector: for a team.
+
+Policies in the database keep roles and scoped connections to their collections, whatever statement they
+send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from psycopg import sql
+
+from quire.stores.base import Counts
+from quire.stores.postgres.database import Connection, PostgresDatabase, next_generation
+from quire.stores.postgres.schema import CHECKS
+from quire.stores.postgres.sources import PostgresSources
+
+__all__ = ["PostgresStore"]
+
+_HELD = (
+    *("documents", "sections", "chunks", "words"),
+    *("vectors", "embedded", "remembered", "embedding_failures", "fetches", "tags", "sources", "members"),
+)
+
+
+class PostgresStore(PostgresSources):
+    """One open database, used by one thread at a time.
+
+    `tenant` names collections: it sees and writes no others. `?collections=a,b` in the URL does the same.
+    """
+
+    def __init__(self, url: str, tenant: Sequence[str] | None = None, *, create: bool = False) -> None:
+        super().__init__(PostgresDatabase(url, tenant, create=create))
+        self.db.renewed = self._renew_terms
+        try:
+            self._renew_terms()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the database."""
+        self.db.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """All reads inside see one snapshot. One inside another is part of it."""
+        with self.db.reading():
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All writes inside go into one library. Raises LibraryError if another takes its place."""
+        with self.db.bound():
+            yield
+
+    def settle(self) -> None:
+        """Nothing is left to do: the server keeps its own log."""
+
+    def library_id(self) -> str:
+        """The random id of the library, which its backups share."""
+        return self.db.library_id()
+
+    def version(self) -> str:
+        """A string that changes with every write, and that no other or restored library has."""
+        return self.db.version()
+
+    def generation(self) -> int:
+        """A number that grows with every write."""
+        return self.db.generation()
+
+    def grant(self, role: str, collections: Iterable[str]) -> None:
+        """Let a role of the server see and write these collections and no others; none revokes all."""
+
+        def action(db: Connection) -> None:
+            who = sql.Identifier(role)
+            held = sql.SQL(", ").join(sql.Identifier("quire", table) for table in _HELD)
+            for allowed in (
+                "USAGE ON SCHEMA quire",
+                "SELECT ON quire.migrations, quire.models, quire.facts, quire.writes",
+                "UPDATE ON quire.writes",
+            ):
+                db.execute(sql.SQL("GRANT {} TO {}").format(sql.SQL(allowed), who))
+            db.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(held, who))
+            db.execute("DELETE FROM quire.grants WHERE role = %s", (role,))
+            db.execute(
+                "INSERT INTO quire.grants SELECT %s, name FROM unnest(%s::text[]) AS name",
+                (role, list(dict.fromkeys(collections))),
+            )
+            next_generation(db)  # what the role found before is no longer what it sees
+
+        self.db.write(action)
+
+    def kinds(self) -> frozenset[str]:
+        """The kinds of documents in the library."""
+        statement = "SELECT DISTINCT kind FROM quire.documents"
+        return self.db.once("kinds", lambda: frozenset(row[0] for row in self.db.rows(statement)))
+
+    def collections(self) -> list[str]:
+        """The names of the collections, each found by a step along the index."""
+        statement = (
+            "WITH RECURSIVE names (name) AS (SELECT min(collection) FROM quire.documents UNION ALL"
+            " SELECT (SELECT min(collection) FROM quire.documents WHERE collection > name) FROM names"
+            " WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
+        )
+        return list(self.db.once("collections", lambda: [row[0] for row in self.db.rows(statement)]))
+
+    def counts(self) -> Counts:
+        """What is in the library."""
+        return self.db.once("counts", self._counts)
+
+    def _counts(self) -> Counts:
+        rows = self.db.rows(
+            "SELECT collection, count(*), sum(section_count), sum(chunk_count), sum(length(source))"
+            " FROM quire.documents GROUP BY 1 ORDER BY 1"
+        )
+        documents, sections, chunks, size = (sum(int(row[at]) for row in rows) for at in range(1, 5))
+        active = next((model for model in self.models() if model.active), None)
+        done, name = (self._count_embedded(active), active.name) if active else (0, "")
+        return Counts(documents, sections, chunks, size, {row[0]: row[1] for row in rows}, done, name)
+
+    def check(self) -> list[str]:
+        """Problems with the library; empty if there are none."""
+        with self.reading():
+            return [
+                f"{problem}: {count:,}"
+                for problem, query in CHECKS.items()
+                if (count := self.db.value(query))
+            ]

@@ -1,0 +1,64 @@
+"""A library in one SQLite file: the default."""
+
+from __future__ import annotations
+
+from quire.stores.base import Counts
+from quire.stores.sqlite.sources import SqliteSources
+
+__all__ = ["SqliteStore"]
+
+
+class SqliteStore(SqliteSources):
+    """A library in one SQLite file."""
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._kinds: tuple[int, frozenset[str]] = (-1, frozenset())  # with their generation
+
+    def library_id(self) -> str:
+        """The random id of the library, which a copy of the file shares."""
+        return str(self._value("SELECT value FROM facts WHERE name = 'id'"))
+
+    def version(self) -> str:
+        """A string that changes with every write, and that no other or restored library has."""
+        history = self._value("SELECT value FROM facts WHERE name = 'history'")
+        return f"{self.library_id()}:{history.partition(' ')[0]}"
+
+    def kinds(self) -> frozenset[str]:
+        """The kinds of documents in the library."""
+        generation = self.generation()
+        if self._kinds[0] != generation:
+            rows = self.db.execute("SELECT DISTINCT kind FROM documents")
+            self._kinds = generation, frozenset(row[0] for row in rows)
+        return self._kinds[1]
+
+    def collections(self) -> list[str]:
+        """The names of the collections, each found by a step along the index."""
+        rows = self.db.execute(
+            "WITH RECURSIVE names (name) AS (SELECT min(collection) FROM documents UNION ALL"
+            " SELECT (SELECT min(collection) FROM documents WHERE collection > name) FROM names"
+            " WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
+        )
+        return [row[0] for row in rows]
+
+    def counts(self) -> Counts:
+        """What is in the library."""
+        documents, size = self.db.execute("SELECT count(*), total(length(source)) FROM documents").fetchone()
+        sections = self._value("SELECT count(*) FROM sections")
+        chunks = self._value("SELECT count(*) FROM chunks")
+        collections = self.db.execute("SELECT collection, count(*) FROM documents GROUP BY 1 ORDER BY 1")
+        active = next((model for model in self.models() if model.active), None)
+        embedded, name = (self.vectors.count(active), active.name) if active else (0, "")
+        return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()), embedded, name)
+
+    def check(self) -> list[str]:
+        """Problems with the library; empty if there are none."""
+        wrong = [row[0] for row in self.db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
+        wrong += [] if self.read_only else self.keywords.check()
+        wrong += self.vectors.check(self.models())
+        terms, chunks = self.keywords.size(), self._value("SELECT count(*) FROM chunks")
+        counted = self._value("SELECT total(chunk_count) FROM documents")
+        if not terms == chunks == counted:
+            wrong.append(f"{chunks} chunks, {terms} with terms, {int(counted)} counted in documents")
+        return wrong

@@ -1,0 +1,268 @@
+"""Documents in a SQLite library, with their sections and chunks.
+
+Always: one transaction covers text, sections, chunks, terms and what becomes of vectors, so a crash
+cannot part them. The full-text table is contentless: to remove a chunk from it, its terms are made again
+from its text.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+
+from quire import analyze
+from quire.address import id_of, of_document
+from quire.result import Node
+from quire.stores.filters import Filters
+from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow
+from quire.stores.sqlite.database import CHUNK_COLUMNS
+from quire.stores.sqlite.filters import conditions
+from quire.stores.sqlite.vectors import SqliteVectors
+from quire.stores.sqlite.words import SqliteWords
+from quire.stores.texts import passage_of
+
+_TERMS = str(analyze.VERSION)
+_DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
+_SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
+_ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})"
+ADD_MEMBER = (  # unless the document is gone meanwhile
+    "INSERT INTO members SELECT ?1, seq, ?3 FROM documents WHERE seq = ?2"
+    " ON CONFLICT (source, document) DO UPDATE SET seen = excluded.seen"
+)
+# No number is used again: a plan that was made before must not find another document under it.
+_NEXT_NUMBER = (
+    "SELECT 1 + max(coalesce((SELECT max(seq) FROM documents), 0),"
+    " coalesce((SELECT CAST(value AS INTEGER) FROM facts WHERE name = 'last_number'), 0))"
+)
+_NOTE_NUMBER = (
+    "INSERT INTO facts VALUES ('last_number', ?) ON CONFLICT (name) DO UPDATE SET value ="
+    " CAST(max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER)) AS TEXT)"
+)
+_ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})"
+
+
+class SqliteDocuments(SqliteWords, SqliteVectors):
+    """The documents of a SQLite library."""
+
+    def write(
+        self, batch: Sequence[Prepared], source: SourceRow | None = None, gone: Sequence[int] = ()
+    ) -> list[bool]:
+        """Write documents in one transaction, and remove what is gone; for each, whether it replaced one."""
+        with self._transaction():
+            self._leave(source, gone)
+            written = [self._write_one(prepared) for prepared in batch]
+            if source:
+                # After all of them: this statement makes FTS5 write out the words it has gathered.
+                seen = zip(written, batch, strict=True)
+                self.db.executemany(ADD_MEMBER, ((source.seq, row, new.seen) for (row, _), new in seen))
+            self._next_generation()
+            self.keywords.grown(sum(len(prepared.chunks) for prepared in batch))
+        return [replaces for _, replaces in written]
+
+    def _write_one(self, new: Prepared) -> tuple[int, bool]:
+        """Write a document; its row, and whether it replaced one."""
+        identity = (new.collection, new.kind, new.path)
+        old = self.db.execute(
+            "SELECT seq, updated_at FROM documents WHERE (collection, kind, path) = (?, ?, ?)", identity
+        ).fetchone()
+        row = self._replace(new, *old) if old else self._insert(new)
+        self._add_parts(row, new)
+        return row, old is not None
+
+    def _replace(self, new: Prepared, row: int, updated_at: int) -> int:
+        """Put a document in the place of its old version, whose parts are removed."""
+        self._drop_parts(row)
+        self.vectors.rebind(row, new.digests, self.generation() + 1)
+        self.db.execute(
+            "UPDATE documents SET url = ?, root = ?, format = ?, title = ?, source = ?, checksum = ?,"
+            " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, updated_at = ?,"
+            " promotion = coalesce(nullif(?, ''), promotion) WHERE seq = ?",
+            (*_values(new), max(new.updated_at or _now(), updated_at + 1), new.promotion, row),
+        )
+        return row
+
+    def _insert(self, new: Prepared) -> int:
+        now = _now()
+        cursor = self.db.execute(
+            "INSERT INTO documents (seq, id, collection, kind, path, url, root, format, title, source,"
+            " checksum, size, mtime_ns, made_by, chunk_count, created_at, updated_at, promotion)"
+            f" VALUES (({_NEXT_NUMBER}), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(id_of(new.kind, of_document(new.collection, new.path)), new.collection, new.kind, new.path),
+                *(*_values(new), new.created_at or now, new.updated_at or now, new.promotion or "standard"),
+            ),
+        )
+        return cursor.lastrowid or 0
+
+    def _add_parts(self, row: int, new: Prepared) -> None:
+        first = row << CHUNK_BITS
+        self.db.executemany(
+            _ADD_SECTION,
+            ((row, *section) for section in new.sections),
+        )
+        self.db.executemany(
+            _ADD_CHUNK,
+            ((first + index, row, *chunk) for index, chunk in enumerate(new.chunks)),
+        )
+        self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
+        self.db.executemany("INSERT INTO tags VALUES (?, ?)", ((row, tag) for tag in set(new.tags)))
+        if new.etag or new.last_modified:
+            self.db.execute("INSERT INTO fetches VALUES (?, ?, ?)", (row, new.etag, new.last_modified))
+
+    def _drop_parts(self, row: int) -> None:
+        """Delete the sections, chunks and terms of a document."""
+        self.keywords.remove(list(self._words_of(row)))
+        for table in ("chunks", "tags", "fetches"):
+            self.db.execute(f"DELETE FROM {table} WHERE document = ?", (row,))
+        self.db.execute("DELETE FROM sections WHERE document = ?", (row,))
+
+    def _words_of(self, row: int) -> Iterator[tuple[int, str, str, str]]:
+        """The terms of each chunk of a stored document."""
+        texts = self._texts(row)
+        found = self.db.execute(f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE document = ?", (row,)).fetchall()
+        for chunk in (ChunkRow(*values) for values in found):
+            yield chunk.id, *texts.words(chunk)
+
+    def _renew(self) -> None:
+        """Rebuild the keyword index if another version of the analyzer made its terms."""
+        if self.read_only or self._value("SELECT value FROM facts WHERE name = 'terms'") == _TERMS:
+            return
+        with self._transaction():
+            self.keywords.clear()
+            for (row,) in self.db.execute("SELECT seq FROM documents").fetchall():
+                self.keywords.add(self._words_of(row))
+            self.db.execute("UPDATE facts SET value = ? WHERE name = 'terms'", (_TERMS,))
+            self._next_generation()
+
+    def _leave(self, source: SourceRow | None, rows: Iterable[int]) -> int:
+        """Take documents from a source and delete those that no other source holds; how many."""
+        removed, number = 0, source.seq if source else 0
+        for row in rows:
+            self.db.execute("DELETE FROM members WHERE source = ? AND document = ?", (number, row))
+            if not self.db.execute("SELECT 1 FROM members WHERE document = ?", (row,)).fetchone():
+                removed += self._remove_one(row)
+        return removed
+
+    def remove(self, rows: Sequence[int]) -> None:
+        """Delete documents and all that belongs to them, in one transaction."""
+        with self._transaction():
+            for row in rows:
+                self._remove_one(row)
+            self._next_generation()
+
+    def _remove_one(self, row: int) -> bool:
+        """Delete a document; whether it was there. Another process may have been quicker."""
+        if not self.db.execute("SELECT 1 FROM documents WHERE seq = ?", (row,)).fetchone():
+            return False
+        self._drop_parts(row)
+        self.vectors.rebind(row, (), self.generation() + 1)
+        self.db.execute("DELETE FROM documents WHERE seq = ?", (row,))
+        self.db.execute(_NOTE_NUMBER, (str(row),))
+        return True
+
+    def promote(self, row: int, level: str) -> None:
+        """Set the promotion of a document, and with it of all its chunks, which have none of their own."""
+        with self._transaction():
+            self.db.execute("UPDATE documents SET promotion = ? WHERE seq = ?", (level, row))
+            self._next_generation()
+
+    # ---------------------------------------------------------------------------------- reading
+
+    def documents(self, filters: Filters) -> list[DocumentRow]:
+        """Documents by collection and path."""
+        where, args = conditions(filters)
+        condition = f"WHERE {' AND '.join(where)}" if where else ""
+        rows = self.db.execute(
+            f"SELECT {_DOCUMENT} FROM documents AS d {condition} ORDER BY collection, path, kind", args
+        )
+        return [DocumentRow(*row) for row in rows]
+
+    def document(self, collection: str | None, path: str) -> DocumentRow | None:
+        """One document by its path, in any collection if none is named."""
+        row = self.db.execute(
+            f"SELECT {_DOCUMENT} FROM documents WHERE path = ? AND (? IS NULL OR collection = ?)"
+            " ORDER BY collection LIMIT 1",
+            (path, collection, collection),
+        ).fetchone()
+        return DocumentRow(*row) if row else None
+
+    def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
+        """Documents by their rows."""
+        found = self._in(f"SELECT {_DOCUMENT} FROM documents WHERE seq", rows)
+        return {row[0]: DocumentRow(*row) for row in found}
+
+    def source(self, row: int) -> bytes:
+        """The exact bytes of a document."""
+        return bytes(self._value("SELECT source FROM documents WHERE seq = ?", row))
+
+    def passage(self, row: int, start: int, end: int) -> str:
+        """The text between two byte offsets of a document, without reading the rest."""
+        with self.db.blobopen("documents", "source", row, readonly=True) as source:
+            beginning = source.read(2)
+            source.seek(start)
+            return passage_of(source.read(end - start), beginning)
+
+    def sections(self, row: int) -> list[SectionRow]:
+        """The sections of a document, in order."""
+        rows = self.db.execute(
+            f"SELECT {_SECTION} FROM sections WHERE document = ? ORDER BY position", (row,)
+        )
+        return [SectionRow(*found) for found in rows]
+
+    def section(self, row: int, position: int) -> SectionRow:
+        """One section."""
+        found = self.db.execute(
+            f"SELECT {_SECTION} FROM sections WHERE document = ? AND position = ?", (row, position)
+        ).fetchone()
+        return SectionRow(*found)
+
+    def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
+        """Sections by (document, position), with all their ancestors."""
+        found: dict[tuple[int, int], Node] = {}
+        for document, position in keys:
+            while position >= 0 and (document, position) not in found:
+                parent, level, children = self.db.execute(
+                    "SELECT parent, level, children FROM sections WHERE document = ? AND position = ?",
+                    (document, position),
+                ).fetchone()
+                found[document, position] = Node(document, position, parent, level, children)
+                position = parent
+        return found
+
+    def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
+        """Chunks by their ids."""
+        return {
+            row[0]: ChunkRow(*row) for row in self._in(f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id", ids)
+        }
+
+    def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """The tags of documents, in order. Documents without tags are left out."""
+        found: dict[int, list[str]] = {}
+        for row, tag in self._in("SELECT document, tag FROM tags WHERE document", rows):
+            found.setdefault(row, []).append(tag)
+        return {row: tuple(sorted(tags)) for row, tags in found.items()}
+
+    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
+        """The etag and last-modified of documents. Those that came without either are left out."""
+        found = self._in("SELECT document, etag, last_modified FROM fetches WHERE document", rows)
+        return {row: (etag, modified) for row, etag, modified in found}
+
+    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
+        with self._transaction():
+            self.db.executemany("DELETE FROM fetches WHERE document = ?", ((row,) for row in validators))
+            self.db.executemany(
+                "INSERT INTO fetches SELECT seq, ?, ? FROM documents WHERE seq = ?",
+                ((etag, modified, row) for row, (etag, modified) in validators.items() if etag or modified),
+            )
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _values(new: Prepared) -> tuple[object, ...]:
+    """The columns of a document that each version sets anew."""
+    about = (new.url, new.root, new.format, new.title, new.source, new.checksum, new.size, new.mtime_ns)
+    return (*about, new.made_by, len(new.chunks))

@@ -1,0 +1,72 @@
+"""The text of a chunk, and what is made of it: its words, the text to embed, and the digest of that.
+
+In goes what is stored of a document, or a chunk that was just cut. The same chunk gives the same here,
+before it is written and after.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from quire import analyze
+from quire.document import encoding_of, text_of
+
+if TYPE_CHECKING:
+    from quire.stores.rows import ChunkRow
+
+ChunkWords = tuple[str, str, str]  # the terms of a chunk's heading, of the headings above it, of its text
+
+
+class ChunkTexts:
+    """The texts of a stored document's chunks. `trails` are those of its sections, by position."""
+
+    def __init__(self, source: bytes, trails: Mapping[int, str]) -> None:
+        self._text, self._trails = text_of(source), trails
+
+    def text(self, chunk: ChunkRow) -> str:
+        """The text of a chunk."""
+        return self._text[chunk.start : chunk.end]
+
+    def words(self, chunk: ChunkRow) -> ChunkWords:
+        """The terms of a chunk."""
+        return words_of(self._titles(chunk), self.text(chunk))
+
+    def embedded(self, chunk: ChunkRow) -> str:
+        """The text of a chunk that a model embeds."""
+        return embedded_text(self._titles(chunk), chunk.context, self.text(chunk))
+
+    def _titles(self, chunk: ChunkRow) -> tuple[str, ...]:
+        return titles_of(self._trails[chunk.section])
+
+
+def titles_of(trail: str) -> tuple[str, ...]:
+    """The titles in a stored trail, from the document's to the section's own."""
+    return tuple(json.loads(trail))
+
+
+def words_of(trail: tuple[str, ...], text: str) -> ChunkWords:
+    """The terms of a chunk: of its heading, of the headings above it, of its text."""
+    *above, own = trail
+    return (
+        " ".join(analyze.terms(own)),
+        " ".join(analyze.terms(" ".join(above))),
+        " ".join(analyze.terms(analyze.readable(text))),
+    )
+
+
+def embedded_text(trail: tuple[str, ...], context: str, text: str) -> str:
+    """The text of a chunk that a model embeds: its headings, the context it needs, and its own text."""
+    return "\n".join(filter(None, (" > ".join(trail), context, text)))
+
+
+def digest_of(text: str) -> bytes:
+    """A digest of sixteen bytes, by which the vector of a text is found again."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def passage_of(part: bytes, beginning: bytes) -> str:
+    """The text of part of a document. The first two bytes of the document tell its encoding."""
+    return text_of(part, encoding_of(beginning))
