@@ -630,18 +630,6 @@ def test_the_last_paragraph_of_a_huge_llms_full_is_found(library: Library) -> No
     assert library.read(result.address).text.endswith("The xylophone quokka stands last.\n")
 
 
-def test_terms_of_other_rules_are_made_anew(tmp_path: Path, docs: Path) -> None:
-    """T16: a user never deletes a file by hand; the keyword index follows its rules."""
-    with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
-        library.add(docs)
-        library.store.db.execute("UPDATE facts SET value = 'old' WHERE name = 'terms'")  # type: ignore[attr-defined]
-        library.store.db.execute("INSERT INTO words (words) VALUES ('delete-all')")  # type: ignore[attr-defined]
-        assert addresses(library, "penguins") == []
-    with Library.open(tmp_path / "l.db", config=WORDS) as library:
-        assert addresses(library, "penguins") == ["docs:faq.md#why-penguins"]
-        assert library.store.check() == []
-
-
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     """T16, BAD_INPUTS: refused and left untouched."""
     path = tmp_path / "l.db"

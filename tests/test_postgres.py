@@ -292,17 +292,6 @@ def test_a_missing_package_is_told_with_the_command_that_installs_it(monkeypatch
         open_store("mysql://x/y")
 
 
-def test_terms_of_other_rules_are_made_anew(url: str) -> None:
-    """T16: the keyword index follows its rules."""
-    with opened(url, create=True) as store:
-        store.write([prepared("# A\n\npenguins swim\n"), prepared("# B\n\nzebras\n", "b.md")])
-    postgres.execute(url, "UPDATE quire.facts SET value = 'old' WHERE name = 'terms'")
-    postgres.execute(url, "DELETE FROM quire.words")
-    with opened(url) as store:
-        assert found(store, "penguins") == ["a.md"]
-        assert store.check() == []
-
-
 # ------------------------------------------------------------------------------------- storing
 
 

@@ -226,8 +226,8 @@ def test_an_older_schema_in_its_place_is_brought_up_to_date(path: Path) -> None:
     """States: a backup is opened like any library."""
     old = path.with_name("backup.db")
     with closing(sqlite3.connect(old, isolation_level=None)) as db:
-        db.execute("DROP TABLE members")
-        db.execute("DROP TABLE sources")
+        for table in ("remade", "members", "sources"):
+            db.execute(f"DROP TABLE {table}")
         db.execute("DELETE FROM facts WHERE name IN ('id', 'history')")
         db.execute("PRAGMA user_version = 3")
     with Library.open(path, config=WORDS) as library:

@@ -519,19 +519,19 @@ def test_a_document_is_prepared_within_limits(tmp_path: Path) -> None:
         assert held(library) == ["d:short.md"]
 
 
-SLOW = "`" * 60_000  # quadratic for a parser of markdown; smaller than what was once taken to be harmless
+SLOW = "`" * 150_000  # quadratic for a parser of markdown; smaller than what was once taken to be harmless
 
 
 def test_limits_hold_for_one_small_file_and_for_text(library: Library, tmp_path: Path) -> None:
     """Issue: a document is prepared within limits, however small it is and whichever way it comes."""
     from quire.config import override
 
-    library.config = override(WORDS, {"ingest": {"max_seconds": 0.05}})
+    library.config = override(WORDS, {"ingest": {"max_seconds": 0.5}})
     write(tmp_path / "d", {"slow.txt": SLOW, "short.md": "# S\n"})
     report = library.add(tmp_path / "d")
-    assert ["took longer than 0.05 s" in failed.reason for failed in report.failed] == [True]
+    assert ["took longer than 0.5 s" in failed.reason for failed in report.failed] == [True]
     assert held(library) == ["d:short.md"]
-    with pytest.raises(SourceError, match=r"slow\.txt: took longer than 0\.05 s"):
+    with pytest.raises(SourceError, match=r"slow\.txt: took longer than 0\.5 s"):
         library.add(content=SLOW, path="slow.txt")
     assert held(library) == ["d:short.md"]
     assert [source.type for source in library.sources()] == ["folder"]
@@ -791,6 +791,7 @@ def test_a_library_of_the_schema_before_sources_is_upgraded(tmp_path: Path, docs
         library.add(docs)
     with closing(sqlite3.connect(tmp_path / "l.db")) as db:
         for statement in (
+            "DROP TABLE remade",
             "DROP TABLE members",
             "DROP TABLE sources",
             "DELETE FROM facts WHERE name NOT IN ('generation', 'written', 'common_at', 'terms')",

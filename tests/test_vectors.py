@@ -506,7 +506,7 @@ def schema_1(path: Path, document: Prepared) -> sqlite3.Connection:
         db.execute(statement)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute("PRAGMA user_version = 1")
-    db.execute("UPDATE facts SET value = ? WHERE name = 'terms'", (str(analyze.VERSION),))
+    db.execute("UPDATE facts SET value = ? WHERE name = 'terms'", (str(analyze.RULES),))
     values = {
         name: getattr(document, name)
         for name in "collection kind path format title source checksum size mtime_ns made_by".split()

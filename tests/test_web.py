@@ -1403,8 +1403,8 @@ def test_a_page_that_ends_its_reader_fails_alone(
 
 def test_a_page_that_takes_too_long_fails_alone(web: Site, library: Library) -> None:
     """Issue: a document is prepared within limits, and a hostile one costs itself only."""
-    library.config = override(library.config, {"ingest": {"max_seconds": 0.05}})
-    slow = web.page("/slow", b"`" * 60_000, content_type="text/plain")
+    library.config = override(library.config, {"ingest": {"max_seconds": 0.5}})
+    slow = web.page("/slow", b"`" * 150_000, content_type="text/plain")
     url = web.page("/llms.txt", index("/slow", "/quick"))
     web.page("/quick", b"# Quick", content_type="text/markdown")
     report = library.add(url)

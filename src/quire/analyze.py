@@ -12,7 +12,7 @@ import unicodedata
 from functools import cache
 from typing import Any
 
-VERSION = 1  # of the terms: an index made by another version is made anew
+RULES = 1  # version of the rules in this file: raise it whenever they give other terms
 
 # Terms of words that hold English sentences together: they rank what other words match.
 STOP = frozenset(
@@ -32,6 +32,7 @@ _WORD = re.compile(rf"[{_SPACELESS}]+|[^\W_{_SPACELESS}]+(?:['’][^\W_{_SPACELE
 _ASCII_WORDS = "".join(chr(code) if chr(code).isalnum() or code == 39 else " " for code in range(128))
 _IS_SPACELESS = re.compile(rf"[{_SPACELESS}]")
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
+_ENDING = 4  # letters that a stemmer may take from the end of a word
 _MAX_LENGTH = 64  # characters of a word: what is longer is no word anyone types
 
 # The language whose rules fit most text in a script, by the first letter of a word.
@@ -55,6 +56,24 @@ def terms(text: str) -> list[str]:
         elif term := _TERMS[word]:
             found.append(term)
     return found
+
+
+@cache
+def fingerprint() -> str:
+    """What makes the terms: terms of another fingerprint may differ."""
+    import Stemmer
+
+    return f"terms {RULES}, PyStemmer {Stemmer.version()}, Unicode {unicodedata.unidata_version}"
+
+
+def loose_terms(text: str) -> list[str]:
+    """The terms of a text, and those that other stemmers are likely to make: stems are mostly prefixes."""
+    found = terms(text)
+    for word in _WORD.findall(text):
+        if not _IS_SPACELESS.match(word):
+            plain = re.sub(r"[^\w]|_", "", fold(word[:_MAX_LENGTH]))
+            found += [plain[:size] for size in range(max(3, len(plain) - _ENDING), len(plain) + 1)]
+    return list(dict.fromkeys(found))
 
 
 def readable(text: str) -> str:

@@ -1,10 +1,12 @@
-"""Whether what is stored is still what is at its source."""
+"""Whether what is stored is still what is at its source, and what this program would make of it."""
 
 from __future__ import annotations
 
 import os
 
-from quire.stores import DocumentRow
+from quire import analyze
+from quire.fingerprint import difference
+from quire.stores import DocumentRow, Store
 
 
 def is_stale(document: DocumentRow) -> bool:
@@ -16,3 +18,9 @@ def is_stale(document: DocumentRow) -> bool:
     except OSError:
         return True
     return (status.st_size, status.st_mtime_ns) != (document.size, document.mtime_ns)
+
+
+def other_words(store: Store) -> str:
+    """How the words of a library differ from those that this program makes; "" if they do not."""
+    others = store.word_makers() - {analyze.fingerprint()}
+    return "; ".join(difference(maker, analyze.fingerprint()) for maker in sorted(others))

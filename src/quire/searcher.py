@@ -11,6 +11,7 @@ from quire.cite import Citations
 from quire.config import SearchSettings
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest
+from quire.freshness import other_words
 from quire.query import Query
 from quire.result import Hit, Merged, Node, Result
 from quire.stores import Filters, Model, Store
@@ -60,6 +61,9 @@ def search(
         not_paths=tuple(term.text for term in asked.negated if term.field == "path"),
     )
     notes = list(asked.notes)
+    if other := other_words(store):
+        remade = "quire refresh --remake" if store.is_shared else "quire refresh"
+        notes.append(f"Some words may not be found in this library: {other}. To remake them: {remade}")
     hits, mode = ranked(store, asked, filters, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)

@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from quire import memory
 from quire.address import of_document
 from quire.config import Config
 from quire.errors import NoResults, NotFound, SourceError, Unreadable
-from quire.ingest import apply, named, pages
+from quire.ingest import apply, named, pages, remaking
 from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Item, Plan
 from quire.ingest.report import Report
 from quire.progress import Progress
@@ -151,8 +152,8 @@ def _plan_added(
     thorough: bool = False,
     before: Iterable[Plan] = (),
 ) -> Plan:
-    rules = {"gone": PRUNE if prune else NEVER, "why_kept": _ADDING_REMOVES_NOTHING}
-    plan = apply.plan(store, source, config, **rules, thorough=thorough, before=before)
+    given: Any = {"gone": PRUNE if prune else NEVER, "why_kept": _ADDING_REMOVES_NOTHING}
+    plan = apply.plan(store, source, config, **given, thorough=thorough, before=before)
     if source.type == "file" and not plan.items and not plan.unchanged:
         found = files.look(files.unprintable(source.place), "/")
         raise Unreadable(source.place, found.reason if isinstance(found, Skipped) else "cannot be read")
@@ -168,10 +169,13 @@ def refresh(
     *,
     prune: bool = False,
     keep: bool = False,
+    remake: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Bring every source up to date; those that cannot be read are named, and the others go on."""
     total, checked = Report(), list[SourceRow]()
+    total.warnings += remaking.remake_words(store, remake, progress)
+    total.join(remaking.remake_texts(store, config, remake))
     for known in _followed(store):
         now = store.source_now(known)
         if now is None:  # it was removed meanwhile
@@ -179,7 +183,8 @@ def refresh(
         source = _narrowed(now, config)
         if source != now:
             store.put_sources([source])
-        report, problem = _refresh_one(store, source, config, _gone(source, prune, keep), progress)
+        gone = _gone(source, prune, keep)
+        report, problem = _refresh_one(store, source, config, gone, remake, progress)
         total.join(report)
         checked.append(_checked(source, report, problem))
     total.missing = list(dict.fromkeys(total.missing))
@@ -199,13 +204,13 @@ def _gone(source: SourceRow, prune: bool, keep: bool) -> str:
 
 
 def _refresh_one(
-    store: Store, source: SourceRow, config: Config, gone: str, progress: Progress | None
+    store: Store, source: SourceRow, config: Config, gone: str, remake: bool, progress: Progress | None
 ) -> tuple[Report, str]:
     try:
         if source.type in ("page", "site"):
-            keeps = gone == NEVER
-            return pages.add_pages(store, source, config, keeps=keeps, progress=progress), ""
-        plan = apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone))
+            given = {"keeps": gone == NEVER, "remake": remake}
+            return pages.add_pages(store, source, config, **given, progress=progress), ""
+        plan = apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone), remake=remake)
         report = apply.apply(store, plan, config, progress)
         if plan.problem and gone == AUTO and report.missing:
             report.warnings.append(_kept_line(plan))
@@ -236,18 +241,20 @@ def _kept_line(plan: Plan) -> str:
     )
 
 
-def plans(store: Store, config: Config, *, prune: bool = False, keep: bool = False) -> list[Plan]:
+def plans(
+    store: Store, config: Config, *, prune: bool = False, keep: bool = False, remake: bool = False
+) -> list[Plan]:
     """What refreshing would change, source by source; nothing is written."""
-    found = list[Plan]()
+    found = remaking.plans(store, config, remake)
     for known in _followed(store):
         source = _narrowed(known, config)
         gone = _gone(source, prune, keep)
         try:
             if source.type in ("page", "site"):
-                found.append(pages.plan_pages(store, source, config, keeps=gone == NEVER))
+                found.append(pages.plan_pages(store, source, config, keeps=gone == NEVER, remake=remake))
             else:
-                rules = {"gone": gone, "why_kept": _why_kept(gone)}
-                found.append(apply.plan(store, source, config, **rules, thorough=True, before=found))
+                given: Any = {"gone": gone, "why_kept": _why_kept(gone), "remake": remake}
+                found.append(apply.plan(store, source, config, **given, thorough=True, before=found))
         except SourceError as problem:
             found.append(_plan_failed(store, source, problem, gone))
     return found
@@ -285,6 +292,9 @@ def check(store: Store, config: Config, collection: str | None = None) -> Change
     started = time.monotonic()
     changed, missing = list[DocumentRow](), list[DocumentRow]()
     new, remade, kept = list[str](), list[DocumentRow](), set[int]()
+    for plan in remaking.plans(store, config, remake=False):
+        rows = [item.row for item in plan.items if item.row]
+        remade += [row for row in rows if collection in (None, row.collection)]
     for source in _followed(store):
         if collection not in (None, source.collection):
             continue

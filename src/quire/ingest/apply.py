@@ -14,12 +14,14 @@ from collections.abc import Iterable, Sequence
 
 from quire.config import Config
 from quire.errors import LibraryError, NoResults, SourceError, Unstorable
+from quire.fingerprint import why_remade
 from quire.ingest import plan as planning
 from quire.ingest.plan import (
     ADD,
     KEEP,
     MOVE,
     REFUSE,
+    REMAKE,
     REMOVE,
     SKIP,
     TOUCH,
@@ -49,11 +51,13 @@ def plan(
     gone: str = planning.AUTO,
     why_kept: str = "",
     thorough: bool = False,
+    remake: bool = False,
     before: Iterable[Plan] = (),
 ) -> Plan:
     """What a file or folder would change. `thorough` reads every new or changed file to be sure.
 
-    The plans `before` it are taken to have been applied.
+    `remake` makes documents again that other versions made, in a shared library too. The plans `before`
+    it are taken to have been applied.
     """
     listing, problem = _listing(source, config)
     with store.reading():
@@ -69,7 +73,8 @@ def plan(
         examined(seen, config, named=is_named) if isinstance(seen, Found) and seen.path in wanted else seen
         for seen in listing
     ]
-    return planning.make(source, known, held, Rules(made_by(config), gone, problem or why_kept))
+    shared = store.is_shared and not remake
+    return planning.make(source, known, held, Rules(made_by(config), gone, problem or why_kept, shared))
 
 
 def _may_differ(held: dict[str, Held], found: Found) -> bool:
@@ -218,9 +223,14 @@ class _Run:
     def _job(self, item: Item) -> Job:
         source, row, found = self.plan.source, item.row, item.found
         assert found is not None  # noqa: S101
-        known = (row.checksum, row.made_by) if row and item.action != MOVE else None
+        known = (row.checksum, self._maker(row)) if row and item.action not in (MOVE, REMAKE) else None
         named = source.type == "file"
         return Job(found, source.collection, source.kind, source.root or "", named, known)
+
+    def _maker(self, row: DocumentRow) -> str:
+        """What made a document: this, where there is no reason to make it again."""
+        now = made_by(self.config)
+        return row.made_by if why_remade(row.made_by, now, shared=self.store.is_shared) else now
 
     def _taken(self, job: Job, outcome: Outcome, row: DocumentRow | None) -> Prepared | None:
         """A document that is to be written; else what became of it is noted."""

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from quire.config import Config
 from quire.document import Document
 from quire.errors import LibraryError, Refused
+from quire.fingerprint import why_remade
 from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
 from quire.ingest.prepare import made_by, prepare, reason_of
 from quire.ingest.report import Report
@@ -51,6 +52,7 @@ def add_pages(
     config: Config,
     *,
     keeps: bool = False,
+    remake: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Bring what a store knows of a page or a site up to date; `keeps` removes nothing.
@@ -59,7 +61,7 @@ def add_pages(
     """
     started, report = time.monotonic(), Report()
     log.info("reading %s", source.place)
-    found = look_at_pages(store, source, config, progress=progress)
+    found = look_at_pages(store, source, config, remake=remake, progress=progress)
     store.put_sources([source])
     gone = [] if keeps else [row.seq for row in found.gone]
     number, members = source.seq, store.members(source.collection, source.kind, source) if gone else []
@@ -86,10 +88,11 @@ def plan_pages(
     config: Config,
     *,
     keeps: bool = False,
+    remake: bool = False,
     progress: Progress | None = None,
 ) -> Plan:
     """What a page or a site would change. Raises SourceError if nothing is there."""
-    found = look_at_pages(store, source, config, progress=progress)
+    found = look_at_pages(store, source, config, remake=remake, progress=progress)
     old = {row.path: row for row in store.documents(Filters(source.collection, (source.kind,)))}
     items = [_item(new, old.get(new.path)) for new in found.new]
     gone = KEEP if keeps else REMOVE
@@ -102,7 +105,7 @@ def _item(new: Prepared, old: DocumentRow | None) -> Item:
     if old is None:
         return Item(ADD, new.path, "new")
     if old.checksum == new.checksum:
-        return Item(REMAKE, new.path, "the settings that cut documents have changed", row=old)
+        return Item(REMAKE, new.path, why_remade(old.made_by, new.made_by, shared=False), row=old)
     return Item(UPDATE, new.path, "the page has changed", row=old)
 
 
@@ -121,13 +124,18 @@ class Looked:
 
 
 def look_at_pages(
-    store: Store, source: SourceRow, config: Config, *, progress: Progress | None = None
+    store: Store,
+    source: SourceRow,
+    config: Config,
+    *,
+    remake: bool = False,
+    progress: Progress | None = None,
 ) -> Looked:
     """Read a page or a site, and compare; nothing is written. Raises SourceError if nothing is there."""
     rows = store.documents(Filters(source.collection, (source.kind,)))
     members = store.members(source.collection, source.kind)
     held = {member.document for member in members if member.source == source.seq}
-    pages = _Pages(rows, source, config)
+    pages = _Pages(rows, source, config, shared=store.is_shared and not remake)
     validators = store.fetched(row.seq for row in pages.known.values())
     known = {url: validators.get(row.seq, _NOTHING) for url, row in pages.known.items()}
     seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
@@ -247,7 +255,10 @@ def _document(job: _PageJob) -> Document:
 class _Pages:
     """Pages as they come in: what is new is cut and analysed, beside the network."""
 
-    def __init__(self, rows: Sequence[DocumentRow], source: SourceRow, config: Config) -> None:
+    def __init__(
+        self, rows: Sequence[DocumentRow], source: SourceRow, config: Config, *, shared: bool
+    ) -> None:
+        self.shared = shared  # see Rules
         self.root, self.collection, self.kind, self.config = (
             *(source.place, source.collection, source.kind),
             config,
@@ -263,7 +274,7 @@ class _Pages:
 
     def is_current(self, url: str) -> bool:
         """Whether a page is stored as the settings want it."""
-        return self.known[url].made_by == made_by(self.config)
+        return not why_remade(self.known[url].made_by, made_by(self.config), shared=self.shared)
 
     def is_wanted(self, path: str) -> bool:
         """Whether the source's options let a path be held."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from quire import redact
 from quire.document import format_of
+from quire.fingerprint import why_remade
 from quire.sources.files import Found, PassedOver, Seen, Skipped
 from quire.stores import DocumentRow, SourceRow
 
@@ -108,6 +109,7 @@ class Rules:
     made_by: str  # what makes chunks now
     gone: str = AUTO
     problem: str = ""  # why the source cannot be trusted to be complete: its root is gone or empty
+    shared: bool = False  # other versions of a program are no reason to make documents again
 
 
 def make(source: SourceRow, listing: Iterable[Seen], held: Mapping[str, Held], rules: Rules) -> Plan:
@@ -186,8 +188,7 @@ class _Draft:
 
     def _same(self, row: DocumentRow, found: Found, *, is_read: bool) -> None:
         """A document whose content is as it was: it may still have to be cut anew."""
-        if row.made_by != self.rules.made_by:
-            reason = "the settings that cut documents have changed"
+        if reason := why_remade(row.made_by, self.rules.made_by, shared=self.rules.shared):
             self.items.append(Item(REMAKE, found.path, reason, found=found, row=row))
         elif is_read:
             self.items.append(Item(TOUCH, found.path, "only its time has changed", found=found, row=row))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NoReturn
 
-from quire import chunkers
+from quire import chunkers, fingerprint
 from quire.config import Config
 from quire.document import Document
 from quire.errors import QuireError, SourceError
@@ -21,6 +22,7 @@ from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section
 from quire.tokens import counter
 from quire.tree import Tree
 
+_RULES = 1  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
 _RACY_NS = 100_000_000  # a file written so shortly before it was read may be written again in the same tick
 _KEY_START = b"-----BEGIN "
@@ -39,9 +41,17 @@ class Job:
 
 
 def made_by(config: Config) -> str:
-    """What chunks depend on besides the text: when it changes, a document is cut anew."""
+    """The fingerprint of chunks: what they depend on besides the text."""
     chunk = config.chunk
-    return f"{chunk.strategy} {chunk.named(chunk.strategy)} {config.tree} {config.tokens}"
+    settings = f"{chunk.strategy} {chunk.named(chunk.strategy)} {config.tree} {config.tokens}"
+    return fingerprint.joined(settings, _versions())
+
+
+@cache
+def _versions() -> str:
+    from importlib.metadata import version  # 20 ms that a search need not wait for
+
+    return f"cutting {_RULES}, sentencex {version('sentencex')}"
 
 
 def prepare(document: Document, config: Config, kind: str = "document", **origin: object) -> Prepared:

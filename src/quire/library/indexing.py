@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from quire import memory, sync
 from quire.document import Document, text_of
 from quire.errors import NoResults, SettingError, nearest
+from quire.fingerprint import why_remade
 from quire.ingest import named
 from quire.ingest.plan import Plan
 from quire.ingest.prepare import made_by, prepare_alone
@@ -67,6 +68,7 @@ class Indexing(Embeddings):
         exclude: Iterable[str] | None = None,
         keep: bool | None = None,
         prune: bool = False,
+        remake: bool = False,
         after: Iterable[Plan] = (),
     ) -> list[Plan]:
         """What `add` of these would change, or `refresh` where none is named. Nothing is written.
@@ -75,7 +77,7 @@ class Indexing(Embeddings):
         """
         self._adopt()
         if not paths:
-            return sync.plans(self.store, self.config, prune=prune, keep=bool(keep))
+            return sync.plans(self.store, self.config, prune=prune, keep=bool(keep), remake=remake)
         before, found = list(after), list[Plan]()
         for wanted in _named(paths, collection, _kind(external), include, exclude, keep):
             done = [*before, *found]
@@ -99,7 +101,7 @@ class Indexing(Embeddings):
         if old and (old.root or old.url):
             has = f"{collection} already has {path} from {old.url or old.root}"
             raise SettingError("path", f"{has}. Name another path or collection")
-        if old and old.checksum == document.checksum and old.made_by == made_by(self.config):
+        if old and old.checksum == document.checksum and not self._is_remade(old):
             report.unchanged = 1
             return report
         prepared, source = (
@@ -110,6 +112,9 @@ class Indexing(Embeddings):
         report.count(prepared, self.store.write([prepared], source)[0])
         return report
 
+    def _is_remade(self, row: DocumentRow) -> bool:
+        return bool(why_remade(row.made_by, made_by(self.config), shared=self.store.is_shared))
+
     def _name_of(self, content: bytes, collection: str, kind: str) -> str:
         """The name of content that was given without one: the one that it has, or a new one."""
         text = text_of(content)
@@ -117,15 +122,24 @@ class Indexing(Embeddings):
         return known[0].path if known else entries.named(text, datetime.now(UTC).date())
 
     @writes
-    def refresh(self, *, prune: bool = False, keep: bool = False, progress: Progress | None = None) -> Report:
+    def refresh(
+        self,
+        *,
+        prune: bool = False,
+        keep: bool = False,
+        remake: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
         """Bring every source up to date.
 
         Documents whose files are gone are removed while their source is healthy: its root is there and not
         empty, and less than half of its documents are missing at once. `prune` removes them all the same,
-        `keep` removes none.
+        `keep` removes none. What other versions of Quire or of its stemmer made is made again: in a shared
+        library only if `remake` is set.
         """
         self._adopt()
-        report = sync.refresh(self.store, self.config, prune=prune, keep=keep, progress=progress)
+        given = {"prune": prune, "keep": keep, "remake": remake}
+        report = sync.refresh(self.store, self.config, **given, progress=progress)
         self._embed_new(report, progress)
         return report
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from quire.progress import Progress
 from quire.query import Query
 from quire.result import Hit, Node
 from quire.stores.filters import Filters
@@ -47,6 +48,8 @@ class Counts:
 
 class Admin(Protocol):
     """The library as a whole."""
+
+    is_shared: bool  # whether programs of several versions may be using it
 
     def close(self) -> None:
         """Close the database."""
@@ -221,6 +224,17 @@ class Sources(Protocol):
 
 class WordIndex(Protocol):
     """Search by words."""
+
+    def word_makers(self) -> frozenset[str]:
+        """The fingerprints of the analyzers that made the terms: one, or none if there are no documents."""
+        ...
+
+    def remake_words(self, progress: Progress | None = None) -> int:
+        """Make terms again that another analyzer made, some documents at a time; how many documents.
+
+        Until all are made, searches use the old terms as well as they can.
+        """
+        ...
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""

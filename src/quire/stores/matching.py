@@ -66,10 +66,13 @@ def common_share(chunks: int) -> float:
     return next((share for size, share in COMMON_SHARES if chunks >= size), 1.0)
 
 
-def word_query(query: Query, common: frozenset[str]) -> WordQuery:
-    """A query for a keyword index: rare words match, all words rank, phrases and fields are required."""
+def word_query(query: Query, common: frozenset[str], *, loose: bool = False) -> WordQuery:
+    """A query for a keyword index: rare words match, all words rank, phrases and fields are required.
+
+    A `loose` one is for an index whose terms another stemmer may have made.
+    """
     needed = tuple(group for terms in query.demanded if (group := whole(terms)))
-    found = (word for terms in query.groups if terms not in query.demanded for word in _words(terms))
+    found = (word for terms in query.groups if terms not in query.demanded for word in _words(terms, loose))
     words = tuple(dict.fromkeys(found))
     rare = () if needed else tuple(w for w in words if not (w.is_word and w.terms[0] in common)) or words
     others = tuple(word for word in words if word not in rare)
@@ -103,10 +106,11 @@ def _phrase(term: Term) -> Phrase | None:
     return Phrase(terms, False, columns) if terms else None
 
 
-def _words(group: tuple[Term, ...]) -> Iterator[Phrase]:
+def _words(group: tuple[Term, ...], loose: bool) -> Iterator[Phrase]:
     """Each word of a group by itself."""
+    terms_of = analyze.loose_terms if loose else analyze.terms
     for term in group:
         if term.prefix or term.field or term.phrase:
             yield from whole((term,))
         else:
-            yield from (Phrase((word,)) for word in analyze.terms(term.text))
+            yield from (Phrase((word,)) for word in terms_of(term.text))

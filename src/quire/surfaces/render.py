@@ -220,6 +220,8 @@ def _escaped(text: str) -> str:
 def report_json(report: Report) -> dict[str, Any]:
     """What `quire add --json` prints."""
     shown = asdict(report)
+    for name in ("skipped", "failed"):
+        shown[name] = [{"source": one.source, "reason": one.reason} for one in getattr(report, name)]
     shown["seconds"] = round(report.seconds, 3)
     return shown
 

@@ -30,14 +30,10 @@ class PostgresStore(PostgresSources):
     `tenant` names collections: it sees and writes no others. `?collections=a,b` in the URL does the same.
     """
 
+    is_shared = True
+
     def __init__(self, url: str, tenant: Sequence[str] | None = None, *, create: bool = False) -> None:
         super().__init__(PostgresDatabase(url, tenant, create=create))
-        self.db.renewed = self._renew_terms
-        try:
-            self._renew_terms()
-        except BaseException:
-            self.close()
-            raise
 
     def close(self) -> None:
         """Close the database."""

@@ -88,7 +88,6 @@ class PostgresDatabase:
         self.snapshot: dict[str, Any] = {}  # what was read of the snapshot that is open
         self._kept: tuple[str, dict[Hashable, Any]] = ("", {})  # a version, and what was found of it
         self._bound, self._is_begun = 0, False  # to one library: how often, and whether it was used since
-        self.renewed: Callable[[], None] = lambda: None  # called when another library has been opened
         self._open(create)
 
     def _open(self, create: bool) -> None:
@@ -169,7 +168,6 @@ class PostgresDatabase:
         except NoResults:
             raise self.error(_GONE) from None
         old.close()
-        self.renewed()
 
     @contextmanager
     def _transaction(self, begin: str, end: str) -> Iterator[tuple[Connection, Sequence[Any]]]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
 from quire import analyze
 from quire.address import id_of, of_document
+from quire.progress import Progress, Silent
 from quire.result import Node
 from quire.stores.filters import Filters
 from quire.stores.postgres import words
@@ -42,9 +44,8 @@ _SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"
 _CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea")
 _DOCUMENT_TYPES = (
     *("int8", *["text"] * 9, "int8", "int8", "text", "text"),
-    *("int4", "int4", "int8", "int8", "int8", "bytea"),
+    *("int4", "int4", "int8", "int8", "int8", "bytea", "text"),
 )
-_TERMS = str(analyze.VERSION)
 _DOCUMENT = ", ".join(f"d.{field.name}" for field in fields(DocumentRow))
 _SECTION = ", ".join(f's."{field.name}"' for field in fields(SectionRow))
 _SHOWN = 100  # chunks that may be about to be shown
@@ -123,24 +124,29 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
 
         self.db.write(action)
 
-    def _renew_terms(self) -> None:
-        """Rebuild the keyword index if another version of the analyzer made its terms."""
-        if self.db.is_scoped or self._made_terms() == _TERMS:
-            return
-        self.db.write(self._make_terms)
+    def remake_words(self, progress: Progress | None = None) -> int:
+        """Make terms again where another analyzer made them, some documents at a time; how many documents."""
+        done, shown, mine = 0, progress or Silent(), analyze.fingerprint()
+        other = "FROM quire.documents WHERE terms <> %s"
+        shown.begin("remaking words", self.db.value(f"SELECT count(*) {other}", mine), "documents")
+        while some := self.db.rows(f"SELECT seq, collection, kind {other} LIMIT {_SOME}", [mine]):
+            self.db.write(partial(self._remake, documents=some))
+            done += len(some)
+            shown.advance(len(some))
+        return done
 
-    def _made_terms(self) -> str | None:
-        value = self.db.value("SELECT value FROM quire.facts WHERE name = 'terms'")
-        return None if value is None else str(value)
-
-    def _make_terms(self, db: Connection) -> None:
-        db.execute("LOCK TABLE quire.words IN EXCLUSIVE MODE")
-        db.execute("DELETE FROM quire.words")
-        with self.db.reading():
-            for row in self.documents(Filters()):
-                made = words.rows_of(row.seq, row.collection, row.kind, self._words_of(row.seq))
-                copy_rows(db, "words", words.TYPES, made)
-        db.execute("UPDATE quire.facts SET value = %s WHERE name = 'terms'", (_TERMS,))
+    def _remake(self, db: Connection, documents: Sequence[tuple[Any, ...]]) -> None:
+        rows = [row for row, _, _ in documents]
+        held = "SELECT seq FROM quire.documents WHERE seq = ANY (%s) ORDER BY seq FOR UPDATE"
+        there = {row[0] for row in db.execute(held, (rows,))}
+        db.execute("DELETE FROM quire.words WHERE document = ANY (%s)", (rows,))
+        for row, collection, kind in documents:
+            made = list(self._words_of(row)) if row in there else []
+            copy_rows(db, "words", words.TYPES, words.rows_of(row, collection, kind, made))
+            db.execute(
+                "UPDATE quire.documents SET terms = %s, term_count = %s WHERE seq = %s",
+                (analyze.fingerprint(), words.size_of(made), row),
+            )
         next_generation(db)
 
     def _words_of(self, row: int) -> Iterator[ChunkWords]:
@@ -443,10 +449,11 @@ def _update(db: Connection, row: int, new: Prepared, now: int) -> None:
     db.execute(
         "UPDATE quire.documents SET url = %s, root = %s, format = %s, title = %s, checksum = %s, size = %s,"
         " mtime_ns = %s, made_by = %s, chunk_count = %s, section_count = %s, term_count = %s,"
-        " updated_at = %s, source = %b, promotion = coalesce(nullif(%s, ''), promotion) WHERE seq = %s",
+        " updated_at = %s, source = %b, terms = %s, promotion = coalesce(nullif(%s, ''), promotion)"
+        " WHERE seq = %s",
         (
             *(*_facts(new), new.size, new.mtime_ns, new.made_by, *_sizes(new), now),
-            *(new.source, new.promotion, row),
+            *(new.source, analyze.fingerprint(), new.promotion, row),
         ),
     )
 
@@ -456,7 +463,7 @@ def _values(row: int, new: Prepared, now: int) -> tuple[Any, ...]:
     identity = identity_of(new)
     about = (row, _id(identity), *identity, *_facts(new), new.size, new.mtime_ns, new.made_by)
     times = new.created_at or now, new.updated_at or now
-    return (*about, new.promotion or "standard", *_sizes(new), *times, new.source)
+    return (*about, new.promotion or "standard", *_sizes(new), *times, new.source, analyze.fingerprint())
 
 
 def _facts(new: Prepared) -> tuple[str | None, ...]:

@@ -170,10 +170,24 @@ class Bm25:
         self.db = db
         self._known = _Known("", 0, 0.0, {}, {})
 
+    def makers(self) -> frozenset[str]:
+        """The fingerprints of the analyzers that made the terms, each found by a step along the index.
+
+        Documents without one are older: they are taken to be this analyzer's.
+        """
+        statement = (
+            "WITH RECURSIVE makers (name) AS (SELECT min(terms) FROM quire.documents UNION ALL"
+            " SELECT (SELECT min(terms) FROM quire.documents WHERE terms > name) FROM makers"
+            " WHERE name IS NOT NULL) SELECT name FROM makers WHERE name IS NOT NULL"
+        )
+        found = self.db.once("makers", lambda: [row[0] for row in self.db.rows(statement)])
+        return frozenset(maker or analyze.fingerprint() for maker in found)
+
     def search(self, query: Query, filters: Filters, limit: int) -> list[tuple[Candidate, float]]:
         """The best chunks and their scores."""
         self._renew()
-        match = matching.word_query(query, self._common(query))
+        loose = bool(self.makers() - {analyze.fingerprint()})
+        match = matching.word_query(query, self._common(query), loose=loose)
         if not match:
             return []
         pairs = matching.pairs(query)
@@ -452,6 +466,10 @@ class PostgresWords(PostgresPart):
     def __init__(self, db: PostgresDatabase) -> None:
         super().__init__(db)
         self.words = Bm25(db)
+
+    def word_makers(self) -> frozenset[str]:
+        """The fingerprints of the analyzers that made the terms."""
+        return self.words.makers()
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""

@@ -11,6 +11,8 @@ __all__ = ["SqliteStore"]
 class SqliteStore(SqliteSources):
     """A library in one SQLite file."""
 
+    is_shared = False
+
     def _forget(self) -> None:
         super()._forget()
         self._kinds: tuple[int, frozenset[str]] = (-1, frozenset())  # with their generation

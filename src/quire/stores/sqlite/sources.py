@@ -49,7 +49,7 @@ class SqliteSources(SqliteDocuments):
     def drop_sources(self, sources: Sequence[SourceRow]) -> int:
         """Remove sources, and the documents that no other source holds; how many documents."""
         removed = 0
-        with self._transaction():
+        with self._writing_words():
             for source in sources:
                 held = self.db.execute("SELECT document FROM members WHERE source = ?", (source.seq,))
                 removed += self._leave(source, [row[0] for row in held.fetchall()])
@@ -85,7 +85,7 @@ class SqliteSources(SqliteDocuments):
 
     def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
         """Take documents from a source, and delete those that no other source holds; how many."""
-        with self._transaction():
+        with self._writing_words():
             removed = self._leave(source, documents)
             self._next_generation()
         return removed

@@ -58,10 +58,6 @@ class Fts5:
         )
         self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
 
-    def clear(self) -> None:
-        """Remove everything."""
-        self.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
-
     def size(self) -> int:
         """How many chunks are in the index."""
         return int(self._value("SELECT count(*) FROM words_docsize"))
@@ -74,9 +70,14 @@ class Fts5:
             return [f"full text: {problem}"]
         return []
 
+    def made_by(self) -> str:
+        """The fingerprint of the analyzer that made the terms."""
+        return str(self._value("SELECT value FROM facts WHERE name = 'terms'"))
+
     def search(self, query: Query, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
         """The best chunks and their scores, among documents `d` that meet the conditions."""
-        match = matching.word_query(query, self._common_terms())
+        loose = self.made_by() != analyze.fingerprint()
+        match = matching.word_query(query, self._common_terms(), loose=loose)
         if not match:
             return {}
         scores = self._ranked(_match_expression(match), where, args, limit)
@@ -153,6 +154,10 @@ class SqliteWords(SqliteDatabase):
         """The keyword index of the file that is at the path now."""
         self._look()
         return self._keywords
+
+    def word_makers(self) -> frozenset[str]:
+        """The fingerprints of the analyzers that made the terms."""
+        return frozenset({self.keywords.made_by()})
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""

@@ -106,12 +106,17 @@ def add(
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
 @click.option("--prune", is_flag=True, help="Remove all documents whose files are gone.")
 @click.option("--keep", is_flag=True, help="Remove no document.")
+@click.option("--remake", is_flag=True, help="Make again what other versions made, for all who share it.")
 @options.as_json
-def refresh(library: str | None, check: bool, dry_run: bool, prune: bool, keep: bool, as_json: bool) -> None:
+def refresh(
+    library: str | None, check: bool, dry_run: bool, prune: bool, keep: bool, remake: bool, as_json: bool
+) -> None:
     """Bring every source up to date: the files, folders, pages and sites that were added.
 
     Documents whose files are gone are removed while their source is healthy: its folder is there and not
     empty, and less than half of its documents are missing at once. Otherwise they stay, and a note says why.
+    What other versions of Quire or its stemmer made is made again; in a library on PostgreSQL, which
+    several programs may share, only with --remake.
 
     \b
     Examples:
@@ -122,17 +127,15 @@ def refresh(library: str | None, check: bool, dry_run: bool, prune: bool, keep: 
     """
     from quire.surfaces import render
 
-    if prune + keep > 1 or (check and (prune or keep or dry_run)):
-        raise click.UsageError(
-            "Give one of --prune and --keep. --check goes with neither, nor with --dry-run."
-        )
+    if prune + keep > 1 or (check and (prune or keep or dry_run or remake)):
+        raise click.UsageError("Give one of --prune and --keep. --check goes with no other option.")
     with opening.library(library) as opened, output.progress_bar() as bar:
         if check:
             changes = opened.check()
         elif dry_run:
-            sys.exit(_show_plans(opened.plan(prune=prune, keep=keep), as_json))
+            sys.exit(_show_plans(opened.plan(prune=prune, keep=keep, remake=remake), as_json))
         else:
-            report = opened.refresh(prune=prune, keep=keep, progress=bar)
+            report = opened.refresh(prune=prune, keep=keep, remake=remake, progress=bar)
     if not check:
         output.show_report(report, as_json, names_missing=False)
         sys.exit(render.report_code(report))

@@ -1,0 +1,67 @@
+"""What other versions made to what this one makes: the words of all documents, and texts without a file.
+
+Files and pages are made again with their sources, by their plans.
+"""
+
+from __future__ import annotations
+
+from quire.config import Config
+from quire.document import Document
+from quire.errors import QuireError
+from quire.fingerprint import why_remade
+from quire.freshness import other_words
+from quire.ingest import named
+from quire.ingest.plan import REMAKE, Item, Plan
+from quire.ingest.prepare import made_by, prepare_alone, reason_of
+from quire.ingest.report import Report
+from quire.progress import Progress
+from quire.sources.files import Skipped
+from quire.stores import DocumentRow, Filters, SourceRow, Store
+
+
+def remake_words(store: Store, remake: bool, progress: Progress | None) -> list[str]:
+    """Make the words of documents again, if another analyzer made them; what to say of it."""
+    because = other_words(store)
+    if not because:
+        return []
+    if store.is_shared and not remake:
+        return [f"Words are not remade, though {because}. To remake them: quire refresh --remake"]
+    return [f"The words of {store.remake_words(progress):,} documents were remade, because {because}."]
+
+
+def remake_texts(store: Store, config: Config, remake: bool) -> Report:
+    """Cut texts again that have no file and that other settings or versions cut."""
+    report = Report()
+    for row, _ in _texts(store, config, remake):
+        try:
+            document = Document.restored(
+                store.source(row.seq), row.path, collection=row.collection, format=row.format, title=row.title
+            )
+            new = prepare_alone(document, config, row.kind)
+            report.count(new, store.write([new])[0])
+        except QuireError as error:
+            report.failed.append(Skipped(row.address, reason_of(error)))
+    return report
+
+
+def plans(store: Store, config: Config, remake: bool) -> list[Plan]:
+    """What would be made again besides files and pages."""
+    found = list[Plan]()
+    because = "" if store.is_shared and not remake else other_words(store)
+    if because:
+        items = [
+            Item(REMAKE, row.path, f"its words: {because}", row=row) for row in store.documents(Filters())
+        ]
+        found.append(Plan(SourceRow("words", "words", None, "", ""), tuple(items)))
+    for row, why in _texts(store, config, remake):
+        source = named.text_source(row.path, row.collection, row.kind)
+        found.append(Plan(source, (Item(REMAKE, row.path, why, row=row),)))
+    return found
+
+
+def _texts(store: Store, config: Config, remake: bool) -> list[tuple[DocumentRow, str]]:
+    """The texts without a file that are to be cut again, and why."""
+    rows = store.documents(Filters(kinds=named.DOCUMENTS))
+    shared, now = store.is_shared and not remake, made_by(config)
+    own = [row for row in rows if row.root is None and row.url is None]
+    return [(row, why) for row in own if (why := why_remade(row.made_by, now, shared=shared))]
