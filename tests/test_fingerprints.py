@@ -76,7 +76,7 @@ def test_words_of_another_stemmer_are_found_as_well_as_can_be_and_said(library: 
     """Issue: a program with another stemmer warns and searches by the library's terms as well as it can."""
     assert found(library) == ["exit.md", "own.txt"]
     (note,) = library.search(WORD, mode="keyword").notes
-    assert "PyStemmer 2.2.0.3 made it, and this is PyStemmer" in note
+    assert "PyStemmer 2.2.0.3 was used, and this is PyStemmer" in note
     assert ("--remake" in note) == library.store.is_shared
 
 
@@ -85,10 +85,10 @@ def test_a_refresh_remakes_what_another_stemmer_made(library: Library, docs: Pat
     (plan, *_) = library.plan(remake=True)
     assert {item.action for item in plan.items} == {planning.REMAKE}
     assert len(plan.items) == 43
-    assert "PyStemmer 2.2.0.3 made it, and this is" in plan.items[0].reason
+    assert "PyStemmer 2.2.0.3 was used, and this is" in plan.items[0].reason
     assert len(library.check().remade) == (43 if is_sqlite(library) else 0)
     report = library.refresh(remake=True)
-    assert "The words of 43 documents were remade, because PyStemmer 2.2.0.3 made" in report.warnings[0]
+    assert "The words of 43 documents were remade, because PyStemmer 2.2.0.3 was used" in report.warnings[0]
     assert makers(library) == {analyze.fingerprint()}
     assert found(library) == ["exit.md", "own.txt"]
     assert library.search(WORD, mode="keyword").notes == ()
@@ -145,7 +145,7 @@ def test_remaking_goes_on_where_it_was_stopped(library: Library, monkeypatch: py
             library.store.remake_words()
     assert OLD in makers(library)
     assert found(library) == ["exit.md", "own.txt"]
-    assert "PyStemmer 2.2.0.3 made it" in library.search(WORD).notes[0]
+    assert "PyStemmer 2.2.0.3 was used" in library.search(WORD).notes[0]
     done = library.store.remake_words()
     assert done == 43 - 32
     assert makers(library) == {analyze.fingerprint()}
@@ -197,7 +197,7 @@ def test_another_sentence_splitter_is_a_reason_to_cut_again(
         plans = library.plan(remake=True)
         reasons = {item.reason for plan in plans for item in plan.of(planning.REMAKE)}
         (reason,) = reasons
-        assert reason.startswith("sentencex 0.9 made it, and this is sentencex ")
+        assert reason.startswith("sentencex 0.9 was used, and this is sentencex ")
         if library.store.is_shared:
             assert library.refresh().updated == 0
         assert library.refresh(remake=True).updated == 42
@@ -208,8 +208,8 @@ def test_another_sentence_splitter_is_a_reason_to_cut_again(
 def test_a_difference_names_what_changed() -> None:
     """People read why."""
     old, new = "a 1, b 2", "a 1, b 3, c 1"
-    assert fingerprint.difference(old, new) == "b 2 made it, and this is b 3, c 1"
-    assert fingerprint.difference("", new) == "an earlier Quire made it, and this is a 1, b 3, c 1"
+    assert fingerprint.difference(old, new) == "b 2 was used, and this is b 3, c 1"
+    assert fingerprint.difference("", new) == "an earlier Quire was used, and this is a 1, b 3, c 1"
     assert fingerprint.why_remade("x | a 1", "x | a 1", shared=False) == ""
     assert fingerprint.why_remade("x | a 1", "x | a 2", shared=True) == ""
     assert "settings" in fingerprint.why_remade("x | a 1", "y | a 1", shared=True)

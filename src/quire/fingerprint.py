@@ -31,7 +31,7 @@ def difference(old: str, new: str) -> str:
     then, now = _versions(old), _versions(new)
     changed = [name for name in now if then.get(name) != now[name]]
     before = ", ".join(f"{name} {then[name]}" for name in changed if name in then) or _EARLIER
-    return f"{before} made it, and this is {', '.join(f'{name} {now[name]}' for name in changed)}"
+    return f"{before} was used, and this is {', '.join(f'{name} {now[name]}' for name in changed)}"
 
 
 def _versions(fingerprint: str) -> dict[str, str]:

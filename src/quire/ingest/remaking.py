@@ -49,10 +49,9 @@ def plans(store: Store, config: Config, remake: bool) -> list[Plan]:
     found = list[Plan]()
     because = "" if store.is_shared and not remake else other_words(store)
     if because:
-        items = [
-            Item(REMAKE, row.path, f"its words: {because}", row=row) for row in store.documents(Filters())
-        ]
-        found.append(Plan(SourceRow("words", "words", None, "", ""), tuple(items)))
+        rows = store.documents(Filters())
+        items = tuple(Item(REMAKE, row.address, f"its words: {because}", row=row) for row in rows)
+        found.append(Plan(SourceRow("words", "words", None, "", ""), items))
     for row, why in _texts(store, config, remake):
         source = named.text_source(row.path, row.collection, row.kind)
         found.append(Plan(source, (Item(REMAKE, row.path, why, row=row),)))
