@@ -19,12 +19,13 @@ from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from quire.config import EmbedSettings
+from quire.config import DEFAULT, EmbedSettings, override
 from quire.embed import open_embedder, wordpiece
 from quire.embed.http import Ollama, OpenAI
-from quire.embed.minilm import MiniLM
+from quire.embed.minilm import MiniLM, digest
 from quire.embed.wordpiece import WordPiece
 from quire.errors import EmbeddingError, SettingError
+from quire.library import Library
 
 MODEL = Path(str(files("quire.embed").joinpath("model")))
 REACT = "React is a JavaScript library for building user interfaces."
@@ -279,9 +280,30 @@ def test_a_folder_with_a_model_gives_its_vectors(copied: Path) -> None:
     """Issue: a local folder is a model, by its path with or without `folder/`."""
     plain, named = open_embedder(str(copied), EmbedSettings()), opened(copied)
     assert plain
-    assert plain.name == named.name == f"folder/{copied}"
+    assert plain.name == named.name
+    assert plain.name.rpartition("@")[0] == f"folder/{copied}"
     assert (plain.dimension, plain.max_tokens) == (384, 256)
     assert np.array_equal(plain.embed_documents([REACT, "fish"]), minilm().embed_documents([REACT, "fish"]))
+
+
+def test_the_bundled_model_is_the_one_that_its_name_stands_for() -> None:
+    """Issue: everything derived names what made it. Other weights need another name than minilm."""
+    assert digest(MODEL / "model.onnx", MODEL / "vocab.txt") == "ea5b1c36"
+
+
+def test_other_weights_in_the_same_folder_are_another_model(copied: Path, tmp_path: Path) -> None:
+    """Issue: a changed model is refused, with the command that re-embeds."""
+    folder = Path(shutil.copytree(copied, tmp_path / "mine"))
+    config = override(DEFAULT, {"embed": {"model": f"folder/{folder}"}})
+    with Library.open(tmp_path / "l.db", create=True, config=config) as library:
+        library.add(content="fish swim", path="fish.md")
+    with (folder / "model.onnx").open("ab") as weights:
+        weights.write(b"other")
+    for changed in (config, DEFAULT):
+        with Library.open(tmp_path / "l.db", config=changed) as library:
+            found = library.search("fish")
+            assert f"quire embed --model folder/{folder}" in found.notes[0]
+            assert found.mode == "keyword"
 
 
 def test_the_name_that_a_folder_has_opens_it_again(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:

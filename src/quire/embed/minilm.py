@@ -7,6 +7,7 @@ than the model reads is run in windows, whose mean it is.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -25,6 +26,19 @@ if TYPE_CHECKING:
 
 _DIMENSION = 384
 _MAX_TOKENS = 256
+_SAMPLED = 1 << 20  # bytes at each end of the weights: all of them would take longer than a search
+
+
+def digest(model: Path, vocabulary: Path) -> str:
+    """Eight digits that change with a model: its words, its size, and the ends of its weights."""
+    found = hashlib.blake2b(vocabulary.read_bytes(), digest_size=4)
+    with model.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        for place in (0, max(0, size - _SAMPLED)):
+            file.seek(place)
+            found.update(file.read(_SAMPLED))
+    found.update(str(size).encode())
+    return found.hexdigest()
 
 
 class MiniLM:
@@ -42,6 +56,8 @@ class MiniLM:
             raise EmbeddingError(
                 self.name, "the folder must hold model.onnx (or onnx/model.onnx) and vocab.txt"
             )
+        if folder is not None:
+            self.name += f"@{digest(self._model, self._folder / 'vocab.txt')}"  # other weights, another model
 
     @cached_property
     def dimension(self) -> int:

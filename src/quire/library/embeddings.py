@@ -63,17 +63,18 @@ class Embeddings(OpenLibrary):
     def _model_name(self) -> str:
         """The model to embed with: the one that is set, else the library's own."""
         active = self._active()
-        return self.config.embed.model or (active.name if active else models.DEFAULT)
+        return self.config.embed.model or (active.name if active else models.DEFAULT_MODEL)
 
     def _check_model(self) -> None:
         """Refuse to mix the vectors of two models."""
-        active, wanted = self._active(), self.config.embed.model
-        set_to = self._embedder(wanted) if wanted else None
-        if active and set_to and set_to.name != active.name:
-            raise SettingError(
-                "embed.model",
-                f"this library is embedded with {active.name}. To change that: quire embed --model {wanted}",
-            )
+        active = self._active()
+        if active is None:
+            return
+        wanted = self.config.embed.model or models.without_digest(active.name)
+        set_to = self._embedder(wanted)
+        if set_to and set_to.name != active.name:
+            change = f"To change that: quire embed --model {wanted}"
+            raise SettingError("embed.model", f"this library is embedded with {active.name}. {change}")
 
     def _check_dimension(self) -> None:
         """Refuse a model that is not what it was; to embed everything anew takes a word from its owner."""
@@ -92,7 +93,7 @@ class Embeddings(OpenLibrary):
         if mode == "keyword" or self.config.embed.model == models.NONE or active is None:
             if mode == "semantic":
                 off = "embed.model is none" if self.config.embed.model else "Nothing is embedded yet"
-                raise NoResults(f"{off}. Embed the library with: quire embed --model {models.DEFAULT}")
+                raise NoResults(f"{off}. Embed the library with: quire embed --model {models.DEFAULT_MODEL}")
             return None
         try:
             self._check_model()
