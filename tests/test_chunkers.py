@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import quire
 from quire import markdown as md
-from quire.chunkers.base import pack
+from quire.chunkers.base import pack_spans
 from quire.errors import BrokenInvariant, SettingError
 from tests.markdowns import markdown
 
@@ -464,6 +464,6 @@ def test_plain_text_is_cut_between_sentences_and_no_markdown_is_seen() -> None:
 
 def test_pack_goes_as_far_as_it_can_reach() -> None:
     """Pieces end at the last place within reach, or at the first one beyond it."""
-    assert list(pack(0, 10, [2, 4, 9], lambda at: at + 5)) == [4, 9, 10]
-    assert list(pack(0, 20, [15], lambda at: at + 5)) == [15, 20]
-    assert list(pack(0, 3, [1, 2], lambda at: at + 5)) == [3]
+    assert list(pack_spans(0, 10, [2, 4, 9], lambda at: at + 5)) == [4, 9, 10]
+    assert list(pack_spans(0, 20, [15], lambda at: at + 5)) == [15, 20]
+    assert list(pack_spans(0, 3, [1, 2], lambda at: at + 5)) == [3]

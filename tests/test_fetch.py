@@ -39,7 +39,7 @@ from quire.errors import (
     TransientError,
 )
 from quire.sources.charset import likely_charset
-from quire.sources.web import Fetcher, normalise
+from quire.sources.web import Fetcher, normalise_url
 from quire.sources.web.decompress import Decompressor
 from quire.sources.web.guard import Resolve, is_public
 from quire.sources.web.response import Decoder, Response
@@ -143,8 +143,8 @@ def public(**settings: Any) -> Visitor:
 )
 def test_a_url_has_one_spelling(url: str, expected: str) -> None:
     """D11: a URL names one document."""
-    assert normalise(url) == expected
-    assert normalise(expected) == expected
+    assert normalise_url(url) == expected
+    assert normalise_url(expected) == expected
 
 
 SCHEMES = [
@@ -188,7 +188,7 @@ NO_URLS = [
 def test_what_is_no_web_address_is_refused(url: str) -> None:
     """BAD_INPUTS URLs: `file:`, `ftp:`, `data:` are refused, in words that can be shown."""
     with pytest.raises(Refused) as caught:
-        normalise(url)
+        normalise_url(url)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 600
 
@@ -214,7 +214,7 @@ def test_a_redirect_to_another_scheme_is_refused(web: Site, url: str) -> None:
 def test_credentials_are_refused_and_not_repeated(url: str) -> None:
     """Issue 6: credentials in URLs are refused; an error does not show them."""
     with pytest.raises(Refused) as caught:
-        normalise(url)
+        normalise_url(url)
     assert "secret" not in str(caught.value)
 
 
@@ -233,11 +233,11 @@ def test_a_redirect_with_credentials_is_refused(web: Site) -> None:
 def test_any_text_is_a_url_with_one_spelling_or_refused(text: str) -> None:
     """BAD_INPUTS URLs: never another error."""
     try:
-        url = normalise(text)
+        url = normalise_url(text)
     except Refused:
         return
     assert url.isascii()
-    assert normalise(url) == url
+    assert normalise_url(url) == url
 
 
 # Addresses

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from quire.errors import SettingError, Unreadable
 from quire.sources import files
-from quire.sources.files import ENDINGS, UNWANTED_FOLDERS, Found, PassedOver, Skipped
+from quire.sources.files import ENDINGS, UNWANTED_FOLDERS, FoundFile, PassedOver, Skipped
 
 CAP = 1000
 
@@ -40,7 +40,7 @@ def ignore(root: Path, *lines: str, name: str = ".gitignore") -> None:
     (root / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
-def walk(root: Path, cap: int = CAP) -> list[Found | Skipped]:
+def walk(root: Path, cap: int = CAP) -> list[FoundFile | Skipped]:
     """What is wanted of a folder; what nobody asked for is passed over."""
     return [seen for seen in files.walk(root, max_bytes=cap) if not isinstance(seen, PassedOver)]
 
@@ -49,7 +49,7 @@ def paths(root: Path) -> list[str]:
     """The files found, when nothing is skipped."""
     walked = walk(root)
     assert [item for item in walked if isinstance(item, Skipped)] == []
-    return [item.path for item in walked if isinstance(item, Found)]
+    return [item.path for item in walked if isinstance(item, FoundFile)]
 
 
 def only_skipped(root: Path, cap: int = CAP) -> Skipped:
@@ -69,8 +69,8 @@ def test_a_found_file_can_be_opened_and_says_its_size_and_time(tmp_path: Path) -
     grow(tmp_path, "docs/a.md")
     os.utime(tmp_path / "docs/a.md", ns=(1, 1_700_000_000_123_456_789))
     (found,) = walk(tmp_path)
-    assert found == Found(str(tmp_path / "docs/a.md"), "docs/a.md", 5, 1_700_000_000_123_456_789)
-    assert files.read(found.absolute).text == "text\n"
+    assert found == FoundFile(str(tmp_path / "docs/a.md"), "docs/a.md", 5, 1_700_000_000_123_456_789)
+    assert files.read_file(found.absolute).text == "text\n"
 
 
 def test_a_relative_root_gives_absolute_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,9 @@ def test_a_relative_root_gives_absolute_places(tmp_path: Path, monkeypatch: pyte
     grow(tmp_path, "docs/a.md")
     monkeypatch.chdir(tmp_path)
     (found,) = files.walk("docs", max_bytes=CAP)
-    assert found == Found(str(tmp_path / "docs/a.md"), "a.md", 5, (tmp_path / "docs/a.md").stat().st_mtime_ns)
+    assert found == FoundFile(
+        str(tmp_path / "docs/a.md"), "a.md", 5, (tmp_path / "docs/a.md").stat().st_mtime_ns
+    )
 
 
 def test_only_wanted_endings_are_found_in_any_case(tmp_path: Path) -> None:
@@ -91,8 +93,8 @@ def test_what_is_included_is_taken_whatever_its_ending(tmp_path: Path) -> None:
     """Issue: include names what is wanted, and nothing else is."""
     grow(tmp_path, "a.md", "b.adoc")
     wanted = files.Wanted(include=("*.adoc",))
-    (found,) = (s for s in files.walk(tmp_path, wanted=wanted, max_bytes=CAP) if isinstance(s, Found))
-    assert isinstance(found, Found)
+    (found,) = (s for s in files.walk(tmp_path, wanted=wanted, max_bytes=CAP) if isinstance(s, FoundFile))
+    assert isinstance(found, FoundFile)
     assert found.path == "b.adoc"
 
 
@@ -126,7 +128,7 @@ def test_a_file_over_the_cap_is_skipped_and_the_cap_named(tmp_path: Path) -> Non
     """BAD_INPUTS: over the size cap, a clear error with the cap's name."""
     grow(tmp_path, "a.md")
     assert paths(tmp_path) == ["a.md"]
-    assert [type(item) for item in walk(tmp_path, cap=5)] == [Found]
+    assert [type(item) for item in walk(tmp_path, cap=5)] == [FoundFile]
     skipped = only_skipped(tmp_path, cap=4)
     assert skipped.source == "a.md"
     assert "5 bytes is over max_bytes = 4" in skipped.reason
@@ -197,7 +199,7 @@ def test_a_link_that_leads_nowhere_is_skipped(tmp_path: Path) -> None:
     nowhere = "is a link that leads nowhere"
     first, second, third = walk(tmp_path)
     assert (first, third) == (Skipped("a.md", nowhere), Skipped("c.md", nowhere))
-    assert isinstance(second, Found)
+    assert isinstance(second, FoundFile)
 
 
 # What is no file
@@ -260,7 +262,7 @@ def test_a_folder_too_deep_to_name_is_skipped_and_the_rest_found(tmp_path: Path)
     skipped, found = walk(tmp_path)
     assert isinstance(skipped, Skipped)
     assert skipped.reason == "file name too long"
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundFile)
 
 
 def test_folders_deeper_than_the_call_stack_are_walked(tmp_path: Path) -> None:
@@ -282,12 +284,12 @@ def test_files_and_folders_that_vanish_while_walking_are_dropped(tmp_path: Path)
     """BAD_INPUTS: vanished while reading: go on."""
     grow(tmp_path, "a.md", "b.md", "c/x.md", "d.md")
     walked = files.walk(tmp_path, max_bytes=CAP)
-    assert isinstance(first := next(walked), Found)
+    assert isinstance(first := next(walked), FoundFile)
     assert first.path == "a.md"
     (tmp_path / "b.md").unlink()
     shutil.rmtree(tmp_path / "c")
     (last,) = walked
-    assert isinstance(last, Found)
+    assert isinstance(last, FoundFile)
     assert last.path == "d.md"
 
 
@@ -299,10 +301,10 @@ def test_a_name_that_is_not_utf8_is_escaped_and_still_opens(tmp_path: Path) -> N
     name = b"d\xff/caf\xe9.md"
     grow(tmp_path, os.fsdecode(name))
     (found,) = walk(tmp_path)
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundFile)
     assert found.path == r"d\xff/caf\xe9.md"
     assert os.fsencode(found.absolute) == os.fsencode(tmp_path) + b"/" + name
-    assert files.read(found.absolute).text == "text\n"
+    assert files.read_file(found.absolute).text == "text\n"
 
 
 def test_composed_and_decomposed_twins_are_two_files(tmp_path: Path) -> None:
@@ -372,7 +374,7 @@ def test_an_ignore_file_that_cannot_be_used_is_told_of(tmp_path: Path) -> None:
     assert second == Skipped(
         ".quireignore", "1,000,001 bytes is over 1,000,000; its patterns are not applied"
     )
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundFile)
 
 
 @pytest.mark.parametrize("line", ["*a" * 100 + "b", "[" * 300_000, "**/a*/" * 100 + "b", "a" * 300_000])
@@ -558,5 +560,5 @@ def test_a_file_costs_one_stat_and_an_unwanted_one_none(
         patch.setattr(os, "scandir", Listing)
         patch.setattr(os, "stat", stat_of)
         found = list(walked)
-    assert [item.path for item in found if isinstance(item, Found)] == ["a.md", "sub/c.md"]
+    assert [item.path for item in found if isinstance(item, FoundFile)] == ["a.md", "sub/c.md"]
     assert asked == [str(tmp_path), "a.md", str(tmp_path / "sub"), "c.md"]

@@ -20,12 +20,12 @@ BASE = "https://example.com/docs/llms.txt"
 
 
 def links(text: str, base: str = BASE) -> list[tuple[str, str, str]]:
-    return [(link.title, link.url, link.notes) for link in llmstxt.parse(text, base).links]
+    return [(link.title, link.url, link.notes) for link in llmstxt.parse_index(text, base).links]
 
 
 def test_an_index_as_the_standard_writes_it() -> None:
     """T12: title, summary, sections, links with notes, and what is optional."""
-    index = llmstxt.parse(
+    index = llmstxt.parse_index(
         """# Water
 
 > How water is
@@ -57,7 +57,7 @@ Some details, and [a plan](/plan.md) without a base.
 def test_any_list_is_a_list(bullet: str, mark: str, newline: str) -> None:
     """BAD_INPUTS: BOM, CRLF, `*` bullets, prose between links."""
     text = f"{mark}# T\n\n## S\nSome prose.\n{bullet} [A](/a.md): one\nMore.\n\n{bullet} [B](/b.md): two"
-    index = llmstxt.parse(text.replace("\n", newline), BASE)
+    index = llmstxt.parse_index(text.replace("\n", newline), BASE)
     assert index.title == "T"
     assert index.links == (
         Link("A", "https://example.com/a.md", "one", "S", False),
@@ -161,7 +161,7 @@ def test_sections_are_the_headings_above_whatever_their_level() -> None:
 # Two
 [5](/5)
 """
-    index = llmstxt.parse(text, BASE)
+    index = llmstxt.parse_index(text, BASE)
     assert index.title == "One"
     assert [(link.title, link.section, link.optional) for link in index.links] == [
         ("0", "", False),
@@ -187,7 +187,7 @@ def test_sections_are_the_headings_above_whatever_their_level() -> None:
 )
 def test_title_and_summary(text: str, title: str | None, summary: str) -> None:
     """H1 the only requirement, and not even that."""
-    index = llmstxt.parse(text)
+    index = llmstxt.parse_index(text)
     assert (index.title, index.summary) == (title, summary)
 
 
@@ -196,7 +196,7 @@ def test_title_and_summary(text: str, title: str | None, summary: str) -> None:
 def test_every_link_of_a_real_index_is_found(name: str) -> None:
     """T12: real files, their links counted by a plain expression."""
     text = (LLMS / f"{name}-llms.txt").read_text("utf-8")
-    found = {link.url for link in llmstxt.parse(text).links}
+    found = {link.url for link in llmstxt.parse_index(text).links}
     assert {url.partition("#")[0] for url in re.findall(r"\]\((https?://[^)\s]+)\)", text)} <= found
 
 
@@ -218,7 +218,7 @@ def test_every_link_of_a_real_index_is_found(name: str) -> None:
 def test_an_index_is_read_in_linear_time(text: str) -> None:
     """BAD_INPUTS: 10,000 links; nothing a stranger writes takes long."""
     start = time.process_time()
-    llmstxt.parse(text, BASE)
+    llmstxt.parse_index(text, BASE)
     assert time.process_time() - start < 20
 
 
@@ -227,7 +227,7 @@ def test_an_index_is_read_in_linear_time(text: str) -> None:
 )
 def test_any_text_is_an_index(text: str) -> None:
     """BAD_INPUTS: every link is on the web and given once."""
-    found = [link.url for link in llmstxt.parse(text, BASE).links]
+    found = [link.url for link in llmstxt.parse_index(text, BASE).links]
     assert len(set(found)) == len(found)
     assert all(re.match(r"https?://[^/]", url) for url in found)
 

@@ -36,7 +36,7 @@ def headings(text: str) -> list[tuple[int, str]]:
 def test_the_scanner_agrees_with_the_parser_on_hard_lines(lines: list[str], end: str) -> None:
     """R1: the fast way and the plain way find the same headings."""
     text = "\n".join(lines) + end
-    assert markdown.scan(text).headings == markdown.parse(text).headings
+    assert markdown.scan(text).headings == markdown.parse_markdown(text).headings
 
 
 @given(documents())
@@ -44,7 +44,7 @@ def test_the_scanner_agrees_with_the_parser_on_documents(text: str) -> None:
     """R1: also after front matter, and whatever ends the lines."""
     document = Document.from_text(text)
     args = document.markup, document.content_start
-    assert markdown.scan(*args).headings == markdown.parse(*args).headings
+    assert markdown.scan(*args).headings == markdown.parse_markdown(*args).headings
 
 
 @needs_shared
@@ -54,7 +54,7 @@ def test_the_scanner_agrees_with_the_parser_on_every_real_document() -> None:
     for path in corpus_files():
         document = Document.from_bytes(path.read_bytes(), format="markdown")
         args = document.markup, document.content_start
-        found = markdown.parse(*args).headings
+        found = markdown.parse_markdown(*args).headings
         seen += len(found)
         if markdown.scan(*args).headings != found:
             wrong.append(path)
@@ -108,7 +108,7 @@ def test_headings_are_right_on_every_example_of_the_specification() -> None:
             continue
         if headings(source) != expected:
             wrong.append((source, expected, headings(source)))
-        if markdown.scan(source).headings != markdown.parse(source).headings:
+        if markdown.scan(source).headings != markdown.parse_markdown(source).headings:
             wrong.append((source, "parser", "scanner"))
     assert wrong == []
     assert with_headings >= 35
@@ -204,6 +204,8 @@ def test_corpus_fences_are_opaque_to_the_scanner_too() -> None:
     for path in [*(SHARED / "docs_links_rust").rglob("*.md")][:200]:
         text = Document.from_bytes(Path(path).read_bytes()).markup
         fences = {
-            s for s in markdown.parse(text).opaque if text[s[0] :].lstrip(" ").startswith(("```", "~~~"))
+            s
+            for s in markdown.parse_markdown(text).opaque
+            if text[s[0] :].lstrip(" ").startswith(("```", "~~~"))
         }
         assert fences <= set(markdown.scan(text).opaque), path

@@ -430,7 +430,9 @@ def test_a_line_is_read_as_the_entry_that_was_written(
     text: str, tags: set[str], title: str | None, made: int
 ) -> None:
     """Issue: JSON lines, one for each entry."""
-    entry = entries.make("memory", text, tags=tags, title=title, name="n", created_at=made, updated_at=made)
+    entry = entries.make_entry(
+        "memory", text, tags=tags, title=title, name="n", created_at=made, updated_at=made
+    )
     line = entries.to_line(entry, "i")
     assert line.isascii()
     assert len(line.splitlines()) == 1

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from quire.config import DEFAULT, EmbedSettings, override
 from quire.embed import open_embedder, wordpiece
 from quire.embed.http import Ollama, OpenAI
-from quire.embed.minilm import MiniLM, digest
+from quire.embed.minilm import MiniLM, weights_digest
 from quire.embed.wordpiece import WordPiece
 from quire.errors import EmbeddingError, SettingError
 from quire.library import Library
@@ -288,7 +288,7 @@ def test_a_folder_with_a_model_gives_its_vectors(copied: Path) -> None:
 
 def test_the_bundled_model_is_the_one_that_its_name_stands_for() -> None:
     """Issue: everything derived names what made it. Other weights need another name than minilm."""
-    assert digest(MODEL / "model.onnx", MODEL / "vocab.txt") == "ea5b1c36"
+    assert weights_digest(MODEL / "model.onnx", MODEL / "vocab.txt") == "ea5b1c36"
 
 
 def test_other_weights_in_the_same_folder_are_another_model(copied: Path, tmp_path: Path) -> None:

@@ -345,7 +345,7 @@ def test_documents_below_a_folder_that_cannot_be_read_stay(library: Library, tmp
     source = library.sources()[0]
     held_rows = {row.path: planning.Held(row, 1) for row in library.documents()}
     listing = [Skipped("shut", "permission denied")]
-    plan = planning.make(source, listing, held_rows, planning.Rules("m"))
+    plan = planning.make_plan(source, listing, held_rows, planning.Rules("m"))
     assert "shut/a.md" not in actions(plan)
     assert actions(plan)["0.md"] == "keep"
 

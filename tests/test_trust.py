@@ -109,7 +109,7 @@ def test_what_sends_or_opens_is_ignored_until_it_is_trusted(project: Path, name:
     loaded = load(project, home(project))
     assert loaded.config == Config(project=Project(str(project.resolve()), False))
     assert loaded.notes == (f"{path.resolve()} is not trusted. Ignored: {name}. To accept them: quire trust",)
-    trust.remember(path.resolve(), path.read_bytes(), home(project))
+    trust.note_trusted(path.resolve(), path.read_bytes(), home(project))
     loaded = load(project, home(project))
     assert value(loaded.config, name) != value(Config(), name)
     assert loaded.config.project == Project(str(project.resolve()), True)
@@ -189,7 +189,7 @@ def test_a_library_elsewhere_needs_trust(project: Path, name: str) -> None:
     assert loaded.config.library == "/mine.db"
     assert "Ignored: library." in loaded.notes[0]
     assert "secret" not in loaded.notes[0]
-    trust.remember(path.resolve(), path.read_bytes(), home(project))
+    trust.note_trusted(path.resolve(), path.read_bytes(), home(project))
     assert load(project, home(project)).config.library != "/mine.db"
 
 
@@ -204,7 +204,7 @@ def test_what_the_user_has_set_cannot_be_taken_away(project: Path) -> None:
 def test_a_file_is_trusted_where_it_is(project: Path, tmp_path: Path) -> None:
     """The same bytes elsewhere, or a link to a trusted file, are not trusted."""
     path = write(project, GUARDED["web.proxy"])
-    trust.remember(path.resolve(), path.read_bytes(), home(project))
+    trust.note_trusted(path.resolve(), path.read_bytes(), home(project))
     other = tmp_path / "other"
     other.mkdir()
     (other / "quire.toml").symlink_to(path)
@@ -260,7 +260,7 @@ def test_the_record_is_the_users_alone(project: Path) -> None:
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     (kept,) = json.loads(record.read_text())["files"].items()
     assert kept[0] == str(path.resolve())
-    assert kept[1]["sha256"] == trust.digest(path.read_bytes())
+    assert kept[1]["sha256"] == trust.sha256_of(path.read_bytes())
     quire(project, "trust", "--yes", XDG_DATA_HOME=str(project.parent / "data"))
     assert (project.parent / "data" / "quire" / "trusted.json").exists()
 
@@ -298,7 +298,7 @@ def test_two_at_once_lose_nothing(project: Path) -> None:
 
     paths = [Path(f"/p{number}/quire.toml") for number in range(40)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda path: trust.remember(path, b"", home(project)), paths))
+        list(pool.map(lambda path: trust.note_trusted(path, b"", home(project)), paths))
     assert set(trust.Records.read(home(project)).files) == set(map(str, paths))
 
 

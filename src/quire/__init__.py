@@ -7,27 +7,90 @@ r"""Quire: the document memory of AI agents and of the people who work with them
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from quire import chunkers
 from quire.chunkers.base import Chunk
 from quire.config import DEFAULT, Config, override
 from quire.document import Document
-from quire.errors import QuireError
+from quire.errors import (
+    BrokenInvariant,
+    EmbeddingError,
+    LibraryError,
+    MissingExtra,
+    NoResults,
+    QuireError,
+    SettingError,
+    SourceError,
+)
 from quire.tree import Section, Tree
 
 if TYPE_CHECKING:
+    from quire.context import Context
+    from quire.copying import Copied
+    from quire.embedding import Embedded
+    from quire.ingest.plan import Plan
+    from quire.ingest.report import Report
     from quire.library import Library
+    from quire.reading import Reading
+    from quire.result import Result
+    from quire.searcher import Found
+    from quire.stores import Counts, DocumentRow, SourceRow
+    from quire.sync import Changes
 
-__all__ = ["Chunk", "Config", "Document", "Library", "QuireError", "Section", "Tree", "chunk", "tree"]
+__all__ = [
+    "BrokenInvariant",
+    "Changes",
+    "Chunk",
+    "Config",
+    "Context",
+    "Copied",
+    "Counts",
+    "Document",
+    "DocumentRow",
+    "Embedded",
+    "EmbeddingError",
+    "Found",
+    "Library",
+    "LibraryError",
+    "MissingExtra",
+    "NoResults",
+    "Plan",
+    "QuireError",
+    "Reading",
+    "Report",
+    "Result",
+    "Section",
+    "SettingError",
+    "SourceError",
+    "SourceRow",
+    "Tree",
+    "chunk",
+    "tree",
+]
+# Loaded when first asked for: who only cuts text need not wait for a database.
+_LATER = {
+    "Changes": "quire.sync",
+    "Context": "quire.context",
+    "Copied": "quire.copying",
+    "Counts": "quire.stores",
+    "DocumentRow": "quire.stores",
+    "Embedded": "quire.embedding",
+    "Found": "quire.searcher",
+    "Library": "quire.library",
+    "Plan": "quire.ingest.plan",
+    "Reading": "quire.reading",
+    "Report": "quire.ingest.report",
+    "Result": "quire.result",
+    "SourceRow": "quire.stores",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Library, loaded with its database when it is first asked for."""
-    if name == "Library":
-        from quire.library import Library
-
-        return Library
+    """Library, and what it returns."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'quire' has no attribute {name!r}")
 
 

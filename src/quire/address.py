@@ -59,7 +59,7 @@ def split_part(name: str) -> tuple[str, int] | None:
     return (slug, int(part)) if _PART.fullmatch(part) else None
 
 
-def check_collection(name: str) -> None:
+def check_collection_name(name: str) -> None:
     """Raise SettingError for a name that would make addresses ambiguous."""
     if ":" in name:
         raise SettingError("collection", f"{name!r} has a colon, where an address ends it. Name another")

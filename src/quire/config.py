@@ -371,7 +371,7 @@ def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -
     variables = os.environ if environ is None else environ
     config, notes = user_settings(variables), list[str]()
     if path := project_file(folder, variables):
-        config = _with_project(config, read(path), trust.Records.read(variables), notes)
+        config = _with_project(config, read_settings(path), trust.Records.read(variables), notes)
     return Loaded(_with_variables(config, variables, notes), tuple(notes))
 
 
@@ -389,14 +389,14 @@ def is_own(path: Path, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def _own_file(environ: Mapping[str, str]) -> Path | None:
-    folder = places.settings(environ)
+    folder = places.settings_folder(environ)
     return folder and folder / FILE
 
 
 def user_settings(environ: Mapping[str, str]) -> Config:
     """The defaults, changed by the user's own file."""
     own = _own_file(environ)
-    return read(own).over(DEFAULT) if own and isfile(own) else DEFAULT  # noqa: PTH113
+    return read_settings(own).over(DEFAULT) if own and isfile(own) else DEFAULT  # noqa: PTH113
 
 
 class SettingsFile(NamedTuple):
@@ -415,13 +415,13 @@ class SettingsFile(NamedTuple):
         return policy.narrowed(config, self.over(config), str(self.path.parent))
 
 
-def read(path: Path) -> SettingsFile:
+def read_settings(path: Path) -> SettingsFile:
     """A quire.toml, parsed. A library that it names by a relative path is relative to its folder."""
     folder = path.parent.resolve()
     source = _bytes_of(path)
     content = _parsed(path, source)
     if isinstance(name := content.get("library"), str):
-        content["library"] = places.library(name, folder)
+        content["library"] = places.library_path(name, folder)
     return SettingsFile(folder / path.name, content, source)
 
 

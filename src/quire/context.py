@@ -419,7 +419,7 @@ def markdown(passages: Iterable[Passage]) -> str:
 
 
 def _block(number: int, cited: _Cited | Passage) -> str:
-    text = shown(cited.text)
+    text = safe_lines(cited.text)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     where = f"{one_line(cited.address)} (lines {cited.start_line}–{cited.end_line})"
     return f"## [{number}] {where}\n{one_line(cited.breadcrumb)}\n{fence}\n{text}\n{fence}\n"
@@ -436,7 +436,7 @@ def _code(character: int) -> str:
     return f"\\x{character - 0xDC00:02x}" if is_byte else f"\\u{{{character:x}}}"
 
 
-def shown(text: str) -> str:
+def safe_lines(text: str) -> str:
     """Safe text of several lines, each ended by a line feed."""
     return safe(text.replace("\r\n", "\n").replace("\r", "\n"))
 

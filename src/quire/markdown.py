@@ -109,7 +109,7 @@ _CLOSING = _Closing()
 def scan(text: str, start: int = 0) -> Outline:
     """The outline of `text[start:]`, found by reading as little as possible."""
     if "\0" in text or "\x0b" in text or "\x0c" in text:  # white space only to some readers
-        return parse(text, start)
+        return parse_markdown(text, start)
     return _Scanner(text, start).run()
 
 
@@ -283,7 +283,7 @@ _KINDS = {
 _TAB_AFTER_FENCE = re.compile(r"(?<=[`~])[ \t]*\t[ \t]*$", re.MULTILINE)
 
 
-def parse(text: str, start: int = 0) -> Outline:
+def parse_markdown(text: str, start: int = 0) -> Outline:
     """The outline of `text[start:]`, by the parser alone."""
     outline, _ = _parse(text[start:])
     headings = [Heading(level, a + start, b + start) for level, a, b in outline.headings]

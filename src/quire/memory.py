@@ -31,7 +31,7 @@ _ONE_CHUNK = WindowsSettings(max_tokens=100_000_000, overlap=0, min_chars=0)
 
 def check_collection(store: Store, collection: str, kind: str) -> None:
     """Refuse a name that no address could have, and to mix kinds: one address would be the name of two."""
-    address.check_collection(collection)
+    address.check_collection_name(collection)
     others = tuple(store.kinds() - {kind})
     if others and (rows := store.documents(Filters(collection, others))):
         is_of = f"{collection!r} is a collection of kind {rows[0].kind}, and this is {kind}"
@@ -48,7 +48,7 @@ def keep(store: Store, entry: Entry, config: Config, report: Report) -> Document
         source,
         old.path if old else entry.path or entries.named(entry.text, datetime.now(UTC).date()),
         collection=entry.collection,
-        title=entry.title or (old.title if old and not is_new else entries.title_of(entry.text)),
+        title=entry.title or (old.title if old and not is_new else entries.entry_title(entry.text)),
         settings=config.document,
     )
     new = _prepared(document, entry, entry.tags or had, config)

@@ -9,7 +9,7 @@ from pathlib import Path
 from quire.errors import SettingError
 
 
-def settings(environ: Mapping[str, str] = os.environ) -> Path | None:
+def settings_folder(environ: Mapping[str, str] = os.environ) -> Path | None:
     """The folder of the user's own settings; None if the user has no home."""
     return _folder(environ, "XDG_CONFIG_HOME", ".config")
 
@@ -26,7 +26,7 @@ def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path | Non
     return Path(base) / "quire" if os.path.isabs(base) else None  # noqa: PTH117
 
 
-def library(name: str, folder: Path) -> str:
+def library_path(name: str, folder: Path) -> str:
     """The library that a file in `folder` names: a URL as it is, a path made absolute."""
     if not name or name == ":memory:" or "://" in name:
         return name

@@ -245,7 +245,7 @@ def plans(
     store: Store, config: Config, *, prune: bool = False, keep: bool = False, remake: bool = False
 ) -> list[Plan]:
     """What refreshing would change, source by source; nothing is written."""
-    found = remaking.plans(store, config, remake)
+    found = remaking.remake_plans(store, config, remake)
     for known in _followed(store):
         source = _narrowed(known, config)
         gone = _gone(source, prune, keep)
@@ -292,7 +292,7 @@ def check(store: Store, config: Config, collection: str | None = None) -> Change
     started = time.monotonic()
     changed, missing = list[DocumentRow](), list[DocumentRow]()
     new, remade, kept = list[str](), list[DocumentRow](), set[int]()
-    for plan in remaking.plans(store, config, remake=False):
+    for plan in remaking.remake_plans(store, config, remake=False):
         rows = [item.row for item in plan.items if item.row]
         remade += [row for row in rows if collection in (None, row.collection)]
     for source in _followed(store):

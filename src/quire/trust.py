@@ -28,7 +28,7 @@ class Trusted(NamedTuple):
     at: str  # when, in UTC
 
 
-def digest(source: bytes) -> str:
+def sha256_of(source: bytes) -> str:
     """The SHA-256 of a file's bytes."""
     import hashlib
 
@@ -57,7 +57,7 @@ class Records:
     def holds(self, path: Path, source: bytes) -> bool:
         """Whether a file with these bytes is trusted."""
         known = self.files.get(str(path))
-        return known is not None and known.sha256 == digest(source)
+        return known is not None and known.sha256 == sha256_of(source)
 
     def state(self, path: str) -> str:
         """What has become of a trusted file: `unchanged`, `changed`, `gone` or `unreadable`."""
@@ -77,13 +77,13 @@ def _parsed(source: bytes) -> dict[str, Trusted]:
     return {path: Trusted(path, str(one["sha256"]), str(one["at"])) for path, one in files.items()}
 
 
-def remember(path: Path, source: bytes, environ: Mapping[str, str] = os.environ) -> str:
+def note_trusted(path: Path, source: bytes, environ: Mapping[str, str] = os.environ) -> str:
     """Trust a file with these bytes; a note if there was something wrong with the records."""
     from datetime import UTC, datetime
 
     at = datetime.now(UTC).isoformat(timespec="seconds")
     with _changing(environ) as (files, note):
-        files[str(path)] = Trusted(str(path), digest(source), at)
+        files[str(path)] = Trusted(str(path), sha256_of(source), at)
     return note
 
 

@@ -29,7 +29,10 @@ log = logging.getLogger("quire")
 COUNT = 2
 _TOGETHER = 16  # items in one message: a message costs 0.1 ms
 _AHEAD = 32  # messages under way or done but not yet asked for: bounds memory
-_START = "import sys; sys.path[:] = sys.argv[2:]; from quire.workers import serve; serve(int(sys.argv[1]))"
+_START = (
+    "import sys; sys.path[:] = sys.argv[2:];"
+    " from quire.workers import serve_calls; serve_calls(int(sys.argv[1]))"
+)
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -222,7 +225,7 @@ def _limit_memory(most: int) -> None:
         return
 
 
-def serve(max_memory: int = 0) -> None:
+def serve_calls(max_memory: int = 0) -> None:
     """Answer calls from standard input until it ends: the life of a worker."""
     if max_memory:
         _limit_memory(max_memory)

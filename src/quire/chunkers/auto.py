@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from quire import markdown, sentences
-from quire.chunkers.base import Cut, pack
+from quire.chunkers.base import Cut, pack_spans
 from quire.config import AutoSettings
 from quire.markdown import Block
 from quire.tokens import Counter
@@ -72,7 +72,7 @@ class _Cutter:
     def _packed(self, start: int, end: int, places: list[int]) -> Iterator[int]:
         """Ends of pieces as long as the target allows."""
         reach, text, target = self.counter.reach, self.text, self.target
-        return pack(start, end, places, lambda at: reach(text, at, end, target))
+        return pack_spans(start, end, places, lambda at: reach(text, at, end, target))
 
     def _packed_inside(self, start: int, end: int) -> Iterator[int]:
         """Ends of the pieces of one block over the target."""

@@ -102,7 +102,7 @@ class Chunker(Protocol):
         ...
 
 
-def pack(start: int, end: int, places: Sequence[int], reach: Callable[[int], int]) -> Iterator[int]:
+def pack_spans(start: int, end: int, places: Sequence[int], reach: Callable[[int], int]) -> Iterator[int]:
     """Ends of pieces of `[start, end)`: each goes as far as `reach` allows, and ends at a place given."""
     index = 0
     while index < len(places) and (limit := reach(start)) < end:

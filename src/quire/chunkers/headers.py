@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from quire.chunkers.base import Cut, pack
+from quire.chunkers.base import Cut, pack_spans
 from quire.config import HeadersSettings
 from quire.tokens import Counter
 from quire.tree import Section, Tree
@@ -58,4 +58,4 @@ def _paragraphs(tree: Tree, start: int, end: int, max_lines: int) -> Iterator[in
         last = bisect_right(lines, at) + max_lines - 1
         return lines[last] if last < len(lines) else end
 
-    return pack(start, end, tree.breaks(start, end), reach)
+    return pack_spans(start, end, tree.breaks(start, end), reach)

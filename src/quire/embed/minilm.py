@@ -29,7 +29,7 @@ _MAX_TOKENS = 256
 _SAMPLED = 1 << 20  # bytes at each end of the weights: all of them would take longer than a search
 
 
-def digest(model: Path, vocabulary: Path) -> str:
+def weights_digest(model: Path, vocabulary: Path) -> str:
     """Eight digits that change with a model: its words, its size, and the ends of its weights."""
     found = hashlib.blake2b(vocabulary.read_bytes(), digest_size=4)
     with model.open("rb") as file:
@@ -57,7 +57,9 @@ class MiniLM:
                 self.name, "the folder must hold model.onnx (or onnx/model.onnx) and vocab.txt"
             )
         if folder is not None:
-            self.name += f"@{digest(self._model, self._folder / 'vocab.txt')}"  # other weights, another model
+            self.name += (
+                f"@{weights_digest(self._model, self._folder / 'vocab.txt')}"  # other weights, another model
+            )
 
     @cached_property
     def dimension(self) -> int:

@@ -35,7 +35,7 @@ def as_plain(text: str) -> str:
     return _ENTITY_LIKE.sub(AND, _TAG_LIKE.sub(LESS, text))
 
 
-def as_text(text: str) -> str:
+def escaped_text(text: str) -> str:
     """Text as HTML, white space folded."""
     text = _SPACE.sub(" ", text)
     return escape(as_plain(text), quote=False) if "<" in text or "&" in text or ">" in text else text

@@ -15,7 +15,7 @@ from quire.html.code import code_of, language_of
 from quire.html.elements import BLOCKS, HEADINGS, TABLE_PARTS, Element
 from quire.html.links import Addresses
 from quire.html.tables import GROUPS, SPANS, cell_of, is_layout, shows, span_of
-from quire.html.text import AND, LESS, as_code, as_plain, as_text
+from quire.html.text import AND, LESS, as_code, as_plain, escaped_text
 
 _MAX_NESTING = 10  # lists and quotes in one another: each is marked again on every line
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -71,7 +71,7 @@ class _Writer:
 
     def child(self, child: Element | str) -> None:
         if isinstance(child, str):
-            self.parts.append(as_text(child))
+            self.parts.append(escaped_text(child))
         else:
             self.element(child)
 
@@ -187,7 +187,7 @@ class _Writer:
         source = next((e.text() for e in element.elements() if e.get("encoding") == "application/x-tex"), "")
         if element.tag == "math":
             source = source or element.get("alttext")
-            self.parts.append(as_code(source) if source else as_text(element.text()))
+            self.parts.append(as_code(source) if source else escaped_text(element.text()))
         else:
             formula = as_code(source or element.text())
             self.parts.append(f"<p>{formula}</p>" if element.tag in BLOCKS else formula)

@@ -32,11 +32,11 @@ from quire.ingest.plan import (
     Rules,
     is_cut_anew,
 )
-from quire.ingest.prepare import Job, Outcome, Same, examined, made_by, prepared, reason_of
+from quire.ingest.prepare import FileJob, Outcome, Same, examined, made_by, prepared, reason_of
 from quire.ingest.report import Report
 from quire.progress import Progress, Silent
 from quire.sources import files
-from quire.sources.files import Found, Seen, Skipped, Wanted
+from quire.sources.files import FoundFile, Seen, Skipped, Wanted
 from quire.stores import BATCH_BYTES, DocumentRow, Filters, Prepared, Sighting, SourceRow, Store
 
 log = logging.getLogger("quire")
@@ -67,17 +67,19 @@ def plan(
             held = planning.after(held, other, made_by(config))
     wanted = planning.to_read(listing, held)
     if thorough:
-        wanted |= {seen.path for seen in listing if isinstance(seen, Found) and _may_differ(held, seen)}
+        wanted |= {seen.path for seen in listing if isinstance(seen, FoundFile) and _may_differ(held, seen)}
     is_named = source.type == "file"
     known = [
-        examined(seen, config, named=is_named) if isinstance(seen, Found) and seen.path in wanted else seen
+        examined(seen, config, named=is_named)
+        if isinstance(seen, FoundFile) and seen.path in wanted
+        else seen
         for seen in listing
     ]
     shared = store.is_shared and not remake
-    return planning.make(source, known, held, Rules(made_by(config), gone, problem or why_kept, shared))
+    return planning.make_plan(source, known, held, Rules(made_by(config), gone, problem or why_kept, shared))
 
 
-def _may_differ(held: dict[str, Held], found: Found) -> bool:
+def _may_differ(held: dict[str, Held], found: FoundFile) -> bool:
     known = held.get(found.path)
     return known is None or not planning.is_unchanged(known, found)
 
@@ -87,7 +89,7 @@ def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
     place, root = files.unprintable(source.place), files.unprintable(source.root or source.place)
     if source.type == "file":
         found = files.look(place, root)
-        return ([found], "") if isinstance(found, Found) else ([], f"{source.place}: {found.reason}")
+        return ([found], "") if isinstance(found, FoundFile) else ([], f"{source.place}: {found.reason}")
     try:
         max_bytes = config.document.max_bytes
         listing = list(files.walk(place, root=root, wanted=wanted_of(source, config), max_bytes=max_bytes))
@@ -220,19 +222,19 @@ class _Run:
             self.progress.advance(job.found.size)
         self._write(batch)
 
-    def _job(self, item: Item) -> Job:
+    def _job(self, item: Item) -> FileJob:
         source, row, found = self.plan.source, item.row, item.found
         assert found is not None  # noqa: S101
         known = (row.checksum, self._maker(row)) if row and item.action not in (MOVE, REMAKE) else None
         named = source.type == "file"
-        return Job(found, source.collection, source.kind, source.root or "", named, known)
+        return FileJob(found, source.collection, source.kind, source.root or "", named, known)
 
     def _maker(self, row: DocumentRow) -> str:
         """What made a document: this, where there is no reason to make it again."""
         now = made_by(self.config)
         return row.made_by if why_remade(row.made_by, now, shared=self.store.is_shared) else now
 
-    def _taken(self, job: Job, outcome: Outcome, row: DocumentRow | None) -> Prepared | None:
+    def _taken(self, job: FileJob, outcome: Outcome, row: DocumentRow | None) -> Prepared | None:
         """A document that is to be written; else what became of it is noted."""
         if isinstance(outcome, Prepared):
             return outcome

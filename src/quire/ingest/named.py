@@ -20,7 +20,7 @@ from quire.config import Config
 from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable, nearest
 from quire.ingest.prepare import examined
 from quire.sources import files, names
-from quire.sources.files import Found
+from quire.sources.files import FoundFile
 from quire.stores import DocumentRow, Filters, Member, SourceOptions, SourceRow, Store
 
 DOCUMENTS = ("document", "external")  # the kinds that sources have, and that a search looks at
@@ -181,10 +181,10 @@ def _urls(name: str) -> set[str]:
     """What a URL or a site is called among the sources."""
     if not (names.is_url(name) or names.is_site(name)):
         return set()
-    from quire.sources.web import index_of, normalise
+    from quire.sources.web import index_of, normalise_url
 
     try:
-        return {index_of(name) if names.is_site(name) else normalise(name)}
+        return {index_of(name) if names.is_site(name) else normalise_url(name)}
     except SourceError:
         return set()
 
@@ -223,11 +223,11 @@ def _are_there(rows: list[DocumentRow], new: SourceRow, old: SourceRow, config: 
     return 2 * sum(same) > len(same)
 
 
-def _moved_file(row: DocumentRow, new: SourceRow, old: SourceRow) -> Found | None:
+def _moved_file(row: DocumentRow, new: SourceRow, old: SourceRow) -> FoundFile | None:
     """The file that a document would have if its source had moved, if it is there and as large."""
     place = moved_place(f"{row.root}/{row.path}", old.place, new.place)
     found = files.look(files.unprintable(place), "/") if place else None
-    return found if isinstance(found, Found) and found.size == row.size else None
+    return found if isinstance(found, FoundFile) and found.size == row.size else None
 
 
 def moved_place(place: str, old: str, new: str) -> str | None:
@@ -326,7 +326,7 @@ def _was_folder(root: str, rows: list[DocumentRow]) -> bool:
         return False
     try:
         known, seen = {row.path for row in rows}, files.walk(files.unprintable(root), max_bytes=2**40)
-        return all(one.path in known for one in seen if isinstance(one, Found))
+        return all(one.path in known for one in seen if isinstance(one, FoundFile))
     except SourceError:
         return False
 

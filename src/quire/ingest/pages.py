@@ -42,7 +42,7 @@ def web_source(url: str, collection: str, kind: str) -> SourceRow:
     from quire.sources import web  # with what reads HTML: a search need not wait for it
 
     whole = names.is_site(url)
-    place = web.index_of(url) if whole else web.normalise(url)
+    place = web.index_of(url) if whole else web.normalise_url(url)
     return SourceRow("site" if whole else "page", place, place, collection, kind)
 
 
@@ -178,7 +178,9 @@ def _visit(
 
     whole = source.type == "site"
     try:
-        return _run(partial(web.read, source.place, seen, pages.take, config, whole=whole, progress=progress))
+        return _run(
+            partial(web.read_web, source.place, seen, pages.take, config, whole=whole, progress=progress)
+        )
     except ExceptionGroup as problems:  # of pages that were read at once
         if found := problems.subgroup(LibraryError):
             raise _first(found) from None

@@ -17,7 +17,7 @@ from typing import Any
 from quire import redact
 from quire.document import format_of
 from quire.fingerprint import why_remade
-from quire.sources.files import Found, PassedOver, Seen, Skipped
+from quire.sources.files import FoundFile, PassedOver, Seen, Skipped
 from quire.stores import DocumentRow, SourceRow
 
 ADD, UPDATE, REMAKE, MOVE, TOUCH = "add", "update", "remake", "move", "touch"
@@ -37,7 +37,7 @@ class Item:
     reason: str = ""
     old_path: str = ""  # where the document was, if it moves
     kind: str = ""  # what a skipped file is counted as, such as `.pdf`
-    found: Found | None = None
+    found: FoundFile | None = None
     row: DocumentRow | None = None
     fails: bool = False  # doing it would be reported as a failure
     is_named: bool = False  # it is reported by name, even where it is counted as well
@@ -112,7 +112,7 @@ class Rules:
     shared: bool = False  # other versions of a program are no reason to make documents again
 
 
-def make(source: SourceRow, listing: Iterable[Seen], held: Mapping[str, Held], rules: Rules) -> Plan:
+def make_plan(source: SourceRow, listing: Iterable[Seen], held: Mapping[str, Held], rules: Rules) -> Plan:
     """The plan for a source. `held` has the documents of its collection and kind, by path."""
     draft = _Draft(source, held, rules)
     draft.look(listing)
@@ -123,12 +123,12 @@ def make(source: SourceRow, listing: Iterable[Seen], held: Mapping[str, Held], r
 
 def to_read(listing: Iterable[Seen], held: Mapping[str, Held]) -> set[str]:
     """Paths of new files that may be documents whose files are gone: their content tells."""
-    found = {seen.path: seen for seen in listing if isinstance(seen, Found)}
+    found = {seen.path: seen for seen in listing if isinstance(seen, FoundFile)}
     sizes = {one.row.size for path, one in held.items() if one.seen is not None and path not in found}
     return {path for path, seen in found.items() if path not in held and seen.size in sizes}
 
 
-def is_unchanged(held: Held, found: Found) -> bool:
+def is_unchanged(held: Held, found: FoundFile) -> bool:
     """Whether a file is as it was, without reading it: no rename, no write has touched it since."""
     row = held.row
     same = (row.size, row.mtime_ns) == (found.size, found.mtime_ns)
@@ -148,7 +148,7 @@ class _Draft:
     rules: Rules
     items: list[Item] = field(default_factory=list)
     unchanged: int = 0
-    new: dict[str, Found] = field(default_factory=dict)
+    new: dict[str, FoundFile] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)
     passed: dict[str, Skipped | PassedOver] = field(default_factory=dict)
     gone: dict[str, DocumentRow] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class _Draft:
     def look(self, listing: Iterable[Seen]) -> None:
         """Compare each file with what is held of it."""
         for seen in listing:
-            if isinstance(seen, Found):
+            if isinstance(seen, FoundFile):
                 self.present.add(seen.path)
                 self._compare(seen)
             elif isinstance(seen, Skipped):
@@ -170,7 +170,7 @@ class _Draft:
     def _members(self) -> Iterator[tuple[str, Held]]:
         return ((path, one) for path, one in self.held.items() if one.seen is not None)
 
-    def _compare(self, found: Found) -> None:
+    def _compare(self, found: FoundFile) -> None:
         held = self.held.get(found.path)
         if held is None:
             self.new[found.path] = found
@@ -186,7 +186,7 @@ class _Draft:
             reason = "its file has changed" if found.checksum else "its file may have changed"
             self.items.append(Item(UPDATE, found.path, reason, found=found, row=held.row))
 
-    def _same(self, row: DocumentRow, found: Found, *, is_read: bool) -> None:
+    def _same(self, row: DocumentRow, found: FoundFile, *, is_read: bool) -> None:
         """A document whose content is as it was: it may still have to be cut anew."""
         if reason := why_remade(row.made_by, self.rules.made_by, shared=self.rules.shared):
             self.items.append(Item(REMAKE, found.path, reason, found=found, row=row))
@@ -263,7 +263,7 @@ def _skipped(seen: Skipped) -> Item:
     return Item(SKIP, seen.source, seen.reason, kind=seen.kind, fails=seen.fails, is_named=True)
 
 
-def _refused(source: SourceRow, row: DocumentRow, found: Found) -> Item:
+def _refused(source: SourceRow, row: DocumentRow, found: FoundFile) -> Item:
     where = row.url or row.root or "text that was added under this name"
     place = shlex.quote(source.place)
     reason = (
@@ -284,7 +284,7 @@ class _Candidates:
             self._rows[*content, PurePosixPath(row.path).name].append(row)
         self._taken: set[int] = set()
 
-    def take(self, found: Found, held: Mapping[str, Held]) -> DocumentRow | None:
+    def take(self, found: FoundFile, held: Mapping[str, Held]) -> DocumentRow | None:
         """The document that a file was: of several, the one with the same file name, else the first."""
         content = found.checksum, found.size
         for key in ((*content, PurePosixPath(found.path).name), content):

@@ -17,7 +17,7 @@ from quire.config import Config
 from quire.document import Document
 from quire.errors import QuireError, SourceError
 from quire.sources import files
-from quire.sources.files import Found, Skipped
+from quire.sources.files import FoundFile, Skipped
 from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section_rows, words_of
 from quire.tokens import counter
 from quire.tree import Tree
@@ -29,10 +29,10 @@ _KEY_START = b"-----BEGIN "
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class FileJob:
     """A file to be read: where, what it will be called, and what is stored of it."""
 
-    found: Found
+    found: FoundFile
     collection: str
     kind: str
     root: str
@@ -51,7 +51,7 @@ def made_by(config: Config) -> str:
 def _versions() -> str:
     from importlib.metadata import version  # 20 ms that a search need not wait for
 
-    return f"cutting {_RULES}, sentencex {version('sentencex')}"
+    return f"cutting {_RULES}, pyromark {version('pyromark')}, sentencex {version('sentencex')}"
 
 
 def prepare(document: Document, config: Config, kind: str = "document", **origin: object) -> Prepared:
@@ -113,7 +113,7 @@ class Same:
 Outcome = Prepared | Same | Skipped
 
 
-def prepared(jobs: Sequence[Job], config: Config) -> Iterator[tuple[Job, Outcome]]:
+def prepared(jobs: Sequence[FileJob], config: Config) -> Iterator[tuple[FileJob, Outcome]]:
     """Each job with its document, or with why there is none."""
     work, limits = [(job, config) for job in jobs], config.ingest
     if len(jobs) < _PARALLEL_FROM and all(limits.are_far(job.found.size) for job in jobs):
@@ -125,11 +125,11 @@ def prepared(jobs: Sequence[Job], config: Config) -> Iterator[tuple[Job, Outcome
     yield from zip(jobs, spread(_prepare_file, work, _lost, count=count, limits=limits), strict=True)
 
 
-def _lost(work: tuple[Job, Config], error: QuireError) -> Outcome:
+def _lost(work: tuple[FileJob, Config], error: QuireError) -> Outcome:
     return Skipped(work[0].found.path, str(error), fails=True)
 
 
-def _prepare_file(work: tuple[Job, Config]) -> Outcome:
+def _prepare_file(work: tuple[FileJob, Config]) -> Outcome:
     job, config = work
     try:
         return _prepare_one(job, config)
@@ -137,9 +137,9 @@ def _prepare_file(work: tuple[Job, Config]) -> Outcome:
         return Skipped(job.found.path, reason_of(error), fails=True)
 
 
-def _prepare_one(job: Job, config: Config) -> Outcome:
+def _prepare_one(job: FileJob, config: Config) -> Outcome:
     found, seen = job.found, seen_of(job.found)
-    source = files.load(found.absolute, settings=config.document)
+    source = files.read_bytes(found.absolute, settings=config.document)
     if not job.named and is_private_key(source):
         return _private_key(found)
     document = Document.from_bytes(source, found.path, collection=job.collection, settings=config.document)
@@ -165,21 +165,21 @@ def is_private_key(source: bytes) -> bool:
     return start.startswith(_KEY_START) and b"PRIVATE KEY-----" in start[:100]
 
 
-def _private_key(found: Found) -> Skipped:
+def _private_key(found: FoundFile) -> Skipped:
     return Skipped(found.path, f"{files.SECRETS}: it is a private key", kind=files.SECRETS)
 
 
-def seen_of(found: Found) -> int:
+def seen_of(found: FoundFile) -> int:
     """When a file that is about to be read was last touched; below 0 if it may change without a trace."""
     late = abs(time.time_ns() - found.ctime_ns) < _RACY_NS
     return -found.ctime_ns if late else found.ctime_ns
 
 
-def examined(found: Found, config: Config, *, named: bool) -> Found:
+def examined(found: FoundFile, config: Config, *, named: bool) -> FoundFile:
     """A file with the checksum of its document, or with why it cannot be taken in."""
     found = replace(found, seen=seen_of(found))
     try:
-        source = files.load(found.absolute, settings=config.document)
+        source = files.read_bytes(found.absolute, settings=config.document)
         if not named and is_private_key(source):
             return replace(found, problem=_private_key(found))
         return replace(

@@ -44,7 +44,7 @@ def remake_texts(store: Store, config: Config, remake: bool) -> Report:
     return report
 
 
-def plans(store: Store, config: Config, remake: bool) -> list[Plan]:
+def remake_plans(store: Store, config: Config, remake: bool) -> list[Plan]:
     """What would be made again besides files and pages."""
     found = list[Plan]()
     because = "" if store.is_shared and not remake else other_words(store)

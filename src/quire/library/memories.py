@@ -44,7 +44,7 @@ class Memories(Finding):
         What cannot be cut or embedded is kept all the same, and a warning is logged.
         """
         return self._keep(
-            entries.make("memory", text, collection=collection, title=title, tags=tags, name=name)
+            entries.make_entry("memory", text, collection=collection, title=title, tags=tags, name=name)
         )
 
     def learn(
@@ -58,7 +58,7 @@ class Memories(Finding):
     ) -> DocumentRow:
         """Keep a piece of knowledge, as `remember` keeps a memory."""
         return self._keep(
-            entries.make("knowledge", text, collection=collection, title=title, tags=tags, name=name)
+            entries.make_entry("knowledge", text, collection=collection, title=title, tags=tags, name=name)
         )
 
     def recall(

@@ -39,7 +39,7 @@ class Entry:
     text: str
 
 
-def make(
+def make_entry(
     kind: str,
     text: str,
     *,
@@ -67,7 +67,7 @@ def check_kinds(kinds: Iterable[str]) -> None:
             raise SettingError("kind", f"{kind!r} is not of what is remembered. {nearest(kind, KINDS)}")
 
 
-def title_of(text: str) -> str:
+def entry_title(text: str) -> str:
     """What an entry is about: its first level 1 heading, else its first line."""
     return Tree(Document.from_text(text)).title
 
@@ -95,7 +95,7 @@ def from_line(line: str | bytes) -> Entry:
     """The entry in a line of JSON. Raises SettingError for what is none."""
     found = _object(line)
     _check(found)
-    return make(
+    return make_entry(
         found["kind"],
         found["text"],
         collection=found.get("collection"),

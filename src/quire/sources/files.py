@@ -41,12 +41,12 @@ _ALSO = {
 }
 
 
-def read(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> Document:
+def read_file(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> Document:
     """The document in a file, whose path is as given, with forward slashes and printable."""
-    return Document.from_bytes(load(path, settings=settings), printable(path), settings=settings)
+    return Document.from_bytes(read_bytes(path, settings=settings), printable(path), settings=settings)
 
 
-def load(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> bytes:
+def read_bytes(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> bytes:
     """The bytes of a regular file within the cap; of a web page, those of its markdown."""
     name = printable(path)
     try:
@@ -115,7 +115,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file worth reading, as it was when the walk came by."""
 
     absolute: str  # opens the file whatever its name is: os.fsencode gives its bytes
@@ -151,7 +151,7 @@ class Wanted:
 
 
 EVERYTHING = Wanted()
-Seen = Found | Skipped | PassedOver
+Seen = FoundFile | Skipped | PassedOver
 
 
 def walk(
@@ -179,7 +179,7 @@ def walk(
         raise Unreadable(printable(place), "is not a valid file name") from None
 
 
-def look(path: str | Path, root: str | Path) -> Found | Skipped:
+def look(path: str | Path, root: str | Path) -> FoundFile | Skipped:
     """One file that was named by itself, whatever its name is."""
     absolute = Path(path).absolute()
     name = printable(absolute.relative_to(Path(root).absolute()))
@@ -192,8 +192,8 @@ def look(path: str | Path, root: str | Path) -> Found | Skipped:
     return _found(str(absolute), name, found)
 
 
-def _found(absolute: str, path: str, found: os.stat_result) -> Found:
-    return Found(absolute, path, found.st_size, _time(found.st_mtime_ns), _time(found.st_ctime_ns))
+def _found(absolute: str, path: str, found: os.stat_result) -> FoundFile:
+    return FoundFile(absolute, path, found.st_size, _time(found.st_mtime_ns), _time(found.st_ctime_ns))
 
 
 def _time(nanoseconds: int) -> int:
@@ -315,7 +315,7 @@ class _Walk:
         else:
             yield self._weigh(place, target)
 
-    def _weigh(self, place: _Place, found: os.stat_result) -> Found | Skipped:
+    def _weigh(self, place: _Place, found: os.stat_result) -> FoundFile | Skipped:
         if not stat.S_ISREG(found.st_mode):
             return Skipped(place.path, _kind(found))
         if found.st_size > self.settings.max_bytes:
@@ -384,7 +384,7 @@ def _rules(files: Mapping[str, str], place: _Place) -> Generator[Seen, None, lis
         above = (os.pardir,) * (place.depth - len(place.names))
         origin = printable("/".join((*above, *place.names[place.depth :], name)))
         try:
-            rules += ignore.read(files[name], len(place.names), origin)
+            rules += ignore.read_rules(files[name], len(place.names), origin)
         except FileNotFoundError:
             continue
         except OSError as problem:

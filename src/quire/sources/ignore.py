@@ -66,7 +66,7 @@ def covers(rules: Sequence[Rule], names: tuple[str, ...], depth: int) -> Rule | 
     return None
 
 
-def parse(lines: Iterable[str], depth: int, origin: str) -> list[Rule]:
+def parse_rules(lines: Iterable[str], depth: int, origin: str) -> list[Rule]:
     """The rules of a file's lines. The file lies so many folders below the base."""
     found = []
     for number, line in enumerate(lines, 1):
@@ -81,9 +81,9 @@ def patterns(given: Iterable[str], depth: int, origin: str) -> tuple[Rule, ...]:
     return tuple(_rule(pattern, depth, f"{origin} {pattern}") for pattern in given if pattern.strip("!/ "))
 
 
-def read(path: str, depth: int, origin: str) -> list[Rule]:
+def read_rules(path: str, depth: int, origin: str) -> list[Rule]:
     """The rules in an ignore file. Raises OSError if it cannot be used."""
-    return parse(_text(path).split("\n"), depth, origin)
+    return parse_rules(_text(path).split("\n"), depth, origin)
 
 
 def _text(path: str) -> str:

@@ -10,7 +10,7 @@ from quire.progress import Progress, Silent
 
 
 @contextmanager
-def shown() -> Iterator[Progress]:
+def shown_bar() -> Iterator[Progress]:
     """A bar with rate and time left, gone when the work is done."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn

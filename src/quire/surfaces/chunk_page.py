@@ -25,7 +25,7 @@ _OPENING = re.compile(rb'<!doctype html>[^\0]{0,200}<meta name="generator" conte
 _OPENING_BYTES = 500  # more than the expression can match
 
 
-def check(out: Path, files: Iterable[str]) -> None:
+def check_target(out: Path, files: Iterable[str]) -> None:
     """Raises SettingError if `out` is one of the files, or is there and no page that Quire wrote."""
     target = os.path.realpath(out)
     if any(os.path.realpath(name) == target for name in files):

@@ -15,7 +15,7 @@ from quire.chunkers.base import Chunk
 from quire.context import Context
 from quire.context import one_line as one_line
 from quire.context import safe as safe
-from quire.context import shown as shown
+from quire.context import safe_lines as safe_lines
 from quire.errors import (
     BrokenInvariant,
     EmbeddingError,
@@ -207,7 +207,7 @@ def context_xml(found: Context) -> str:
             f'<document index="{passage.number}" address="{_escaped(passage.address)}"'
             f' lines="{passage.start_line}–{passage.end_line}" place="{place}">',
             f"<source>{_escaped(passage.url or passage.path)}</source>",
-            f"<content>{html.escape(shown(passage.text), quote=False)}</content>",
+            f"<content>{html.escape(safe_lines(passage.text), quote=False)}</content>",
             "</document>",
         ]
     return "\n".join([*lines, "</documents>\n"])

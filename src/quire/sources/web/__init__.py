@@ -3,10 +3,10 @@
 Import it where it is needed: a search need not wait for it.
 """
 
-from quire.sources.web.crawl import read
+from quire.sources.web.crawl import read_web
 from quire.sources.web.fetch import Fetcher
 from quire.sources.web.pool import PagePool
-from quire.sources.web.urls import index_of, normalise, target_of
+from quire.sources.web.urls import index_of, normalise_url, target_of
 from quire.sources.web.visit import Validators, Visit, WebPage
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "Visit",
     "WebPage",
     "index_of",
-    "normalise",
-    "read",
+    "normalise_url",
+    "read_web",
     "target_of",
 ]

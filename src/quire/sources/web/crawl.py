@@ -23,8 +23,8 @@ from quire.sources.names import FULL, INDEX
 from quire.sources.web import llmstxt
 from quire.sources.web.fetch import Fetcher
 from quire.sources.web.full import pages_of, urls_of
-from quire.sources.web.pool import PagePool, each, in_thread
-from quire.sources.web.response import Decoder, Response, text_of
+from quire.sources.web.pool import PagePool, in_thread, run_each
+from quire.sources.web.response import Decoder, Response, decoded
 from quire.sources.web.robots import Robots
 from quire.sources.web.urls import index_of, same_owner, same_site, target_of, twins_of
 from quire.sources.web.visit import Take, Validators, Visit, WebPage
@@ -38,7 +38,7 @@ _GONE = re.compile(
 )
 
 
-async def read(
+async def read_web(
     place: str,
     known: Mapping[str, Validators],
     take: Callable[[PagePool, WebPage], Awaitable[None]],
@@ -134,7 +134,7 @@ class Crawler:
 
     async def _hand_on(self, url: str, response: Response, title: str = "") -> None:
         warnings = (f"its encoding was guessed to be {response.charset}",) if response.guessed else ()
-        content = response.content if response.charset in ("utf-8", "utf-8-sig") else text_of(response)
+        content = response.content if response.charset in ("utf-8", "utf-8-sig") else decoded(response)
         format = "text" if response.kind == "text" else "markdown"
         validators = (response.etag, response.last_modified)
         await self.take(WebPage(url, title or None, content, format, validators, warnings))
@@ -211,7 +211,7 @@ class Crawler:
         self.visit.present |= taken
         some = self._capped(list(zip(urls, pages, strict=True)), self.config.web.max_pages)
         read = Decoder(full)
-        await each(
+        await run_each(
             self.take,
             (WebPage(url, page.title or None, read(page.start, page.end), "markdown") for url, page in some),
             _AT_ONCE,
@@ -258,7 +258,7 @@ class Crawler:
                 self.visit.fail(url, problem)
             progress.advance(1, url not in found)
 
-        await each(read, urls, self.config.web.concurrency)
+        await run_each(read, urls, self.config.web.concurrency)
         return found
 
     def _new(self, links: Iterable[str]) -> tuple[list[str], int]:
@@ -279,12 +279,12 @@ class Crawler:
 
 
 def _article(response: Response, links: bool) -> html.Article:
-    return html.to_markdown(text_of(response), response.final_url, links=links)
+    return html.to_markdown(decoded(response), response.final_url, links=links)
 
 
 def _links(response: Response) -> list[str]:
     """The links of an llms.txt, or of another page in markdown."""
-    return [link.url for link in llmstxt.parse(text_of(response), response.final_url).links]
+    return [link.url for link in llmstxt.parse_index(decoded(response), response.final_url).links]
 
 
 def _without_validators(response: Response) -> Response:

@@ -29,7 +29,7 @@ from quire.sources.charset import declared_charset, likely_charset
 from quire.sources.web.decompress import ENCODINGS, Decompressor
 from quire.sources.web.guard import Guard, Resolve, Retry, checked_network, resolve_name, why
 from quire.sources.web.response import BINARY, DATA, Response, kind_of, markdown_links, media_of
-from quire.sources.web.urls import PORTS, Target, absolute, shown, target_of
+from quire.sources.web.urls import PORTS, Target, absolute, shown_url, target_of
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -64,7 +64,7 @@ def _proxy(url: str) -> Proxy:
     except (httpx2.InvalidURL, ValueError):
         proxy = None
     if proxy is None or proxy.url.scheme not in PORTS:
-        raise SettingError("web.proxy", f"{shown(url)} is not an http or https URL")
+        raise SettingError("web.proxy", f"{shown_url(url)} is not an http or https URL")
     return httpcore2.Proxy(str(proxy.url), proxy.raw_auth)
 
 
@@ -200,7 +200,7 @@ class Fetcher:
                 hops.append(absolute(str(target), answer.fields["location"]))
                 target = target_of(hops[-1])
         except Refused as problem:
-            way = f" (redirected: {' → '.join(map(shown, hops))})" if hops[1:] else ""
+            way = f" (redirected: {' → '.join(map(shown_url, hops))})" if hops[1:] else ""
             raise Refused(request.url, f"{problem.reason}{way}") from None
 
     async def _ask(self, target: Target, request: _Request) -> _Answer:

@@ -10,7 +10,7 @@ from quire.errors import Refused
 from quire.sources.web import llmstxt
 from quire.sources.web.llmstxt import FullPage
 from quire.sources.web.response import Decoder, Response
-from quire.sources.web.urls import normalise
+from quire.sources.web.urls import normalise_url
 
 
 def pages_of(full: Response) -> list[FullPage]:
@@ -37,7 +37,7 @@ def _own_url(page: FullPage, base: str) -> str:
     try:
         url, mark, part = urljoin(base, page.url or "").partition("#")
         if page.url:
-            return f"{normalise(url)}{mark}{part}"
+            return f"{normalise_url(url)}{mark}{part}"
     except (ValueError, Refused):  # what it says is no URL
         pass
     slug = re.sub(r"[^\w.-]+", "-", page.title).strip("-") or "page"

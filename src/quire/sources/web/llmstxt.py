@@ -57,7 +57,7 @@ _NOTES = re.compile(r"[ \t]*(?::|(?<=[ \t])[-–—])[ \t]*(?P<notes>\S.*)")
 _LONGEST_TARGET = 4000
 
 
-def parse(text: str, base: str = "") -> Index:
+def parse_index(text: str, base: str = "") -> Index:
     """The links of an llms.txt; relative ones count from `base`."""
     text = text.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
     outline = markdown.scan(text)

@@ -87,7 +87,7 @@ def _workers(limits: IngestSettings) -> Workers | None:
     return started(html.to_markdown, "", limits=limits)
 
 
-async def each(work: Callable[[T], Awaitable[None]], items: Iterable[T], most: int) -> None:
+async def run_each(work: Callable[[T], Awaitable[None]], items: Iterable[T], most: int) -> None:
     """Do something with every item, so many at once."""
     from anyio import Semaphore, create_task_group
 

@@ -10,7 +10,7 @@ from io import BytesIO, TextIOWrapper
 from urllib.parse import unquote
 
 from quire.errors import Refused
-from quire.sources.web.urls import absolute, normalise
+from quire.sources.web.urls import absolute, normalise_url
 
 _PIECE = 1 << 14  # characters
 
@@ -70,11 +70,11 @@ def markdown_links(header: str, base: str) -> tuple[str, ...]:
         media = said.get("type", "").partition(";")[0].strip()
         if "alternate" in said.get("rel", "").split() and media == "text/markdown":
             with suppress(Refused):
-                found.append(normalise(absolute(base, link[1])))
+                found.append(normalise_url(absolute(base, link[1])))
     return tuple(found)
 
 
-def text_of(response: Response) -> str:
+def decoded(response: Response) -> str:
     """The whole text."""
     return response.content.decode(response.charset, "replace")
 

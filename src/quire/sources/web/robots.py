@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from quire.errors import SourceError, TransientError
-from quire.sources.web.response import text_of
-from quire.sources.web.urls import normalise
+from quire.sources.web.response import decoded
+from quire.sources.web.urls import normalise_url
 
 if TYPE_CHECKING:
     from anyio import Lock
@@ -27,7 +27,7 @@ class Robots:
         """Whether a page may be read."""
         from anyio import Lock
 
-        origin = normalise(urljoin(url, "/"))
+        origin = normalise_url(urljoin(url, "/"))
         async with self._asking.setdefault(origin, Lock()):
             if origin not in self._rules:
                 self._rules[origin] = await self._fetch(origin)
@@ -38,7 +38,7 @@ class Robots:
         from protego import Protego
 
         try:
-            rules = text_of(await self._fetcher.get(urljoin(origin, "robots.txt")))
+            rules = decoded(await self._fetcher.get(urljoin(origin, "robots.txt")))
         except TransientError:
             rules = "User-agent: *\nDisallow: /"
         except SourceError:

@@ -16,7 +16,7 @@ from quire.sources.names import INDEX
 PORTS = {"http": 80, "https": 443}
 
 
-def normalise(url: str) -> str:
+def normalise_url(url: str) -> str:
     """A URL in its one spelling, without a fragment; https where it has no scheme. Raises Refused."""
     return str(target_of(url))
 
@@ -55,15 +55,15 @@ def target_of(url: str) -> Target:
     try:
         parsed = URL(text)
         if parsed.scheme not in PORTS:
-            raise Refused(shown(url), "is not an http or https URL")
+            raise Refused(shown_url(url), "is not an http or https URL")
         if parsed.userinfo:
-            raise Refused(shown(url), "holds a user name or password. Give the URL without it")
+            raise Refused(shown_url(url), "holds a user name or password. Give the URL without it")
         port = PORTS[parsed.scheme] if parsed.port is None else parsed.port
         if not 1 <= port <= 65_535:
             raise ValueError(f"there is no port {port}")
         return Target(parsed.scheme, spelled_host(parsed.raw_host.decode()), port, parsed.raw_path.decode())
     except (InvalidURL, ValueError) as problem:
-        raise Refused(shown(url), f"is not a URL: {problem}") from None
+        raise Refused(shown_url(url), f"is not a URL: {problem}") from None
 
 
 def spelled_host(host: str) -> str:
@@ -77,7 +77,7 @@ def spelled_host(host: str) -> str:
     return str(IPv4Address(name)) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
 
 
-def shown(url: str) -> str:
+def shown_url(url: str) -> str:
     """A URL that was refused, fit for a message: short, printable and without a password."""
     text = url.strip() if "://" in url else f"https://{url.strip().lstrip('/')}"
     hidden = redact.url(text) if "://" in url else redact.url(text).removeprefix("https://")
@@ -95,12 +95,12 @@ def absolute(base: str, link: str) -> str:
     try:
         return urljoin(base, link.encode("latin-1").decode("utf-8", "replace").strip())
     except ValueError:  # a bracket that does not close
-        raise Refused(base, f"leads to {shown(link)}, which is not a URL") from None
+        raise Refused(base, f"leads to {shown_url(link)}, which is not a URL") from None
 
 
 def index_of(source: str) -> str:
     """The URL of a site's llms.txt."""
-    return normalise(urljoin(normalise(source), INDEX))
+    return normalise_url(urljoin(normalise_url(source), INDEX))
 
 
 @cache

@@ -8,25 +8,18 @@ from its text.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
-from quire import analyze
 from quire.address import id_of, of_document
-from quire.progress import Progress, Silent
 from quire.result import Node
 from quire.stores.filters import Filters
 from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow
 from quire.stores.sqlite.database import CHUNK_COLUMNS
 from quire.stores.sqlite.filters import conditions
-from quire.stores.sqlite.vectors import SqliteVectors
-from quire.stores.sqlite.words import SqliteWords
+from quire.stores.sqlite.remaking import SqliteRemaking
 from quire.stores.texts import passage_of
 
-_REMADE_AT_ONCE = 32  # documents in one transaction
-_ADD_NEXT = "INSERT INTO words_next (rowid, title, trail, body) VALUES (?, ?, ?, ?)"
-_NO_WORDS = "0"  # instead of a fingerprint: nothing was ever written
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
 _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
 _ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})"
@@ -46,7 +39,7 @@ _NOTE_NUMBER = (
 _ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})"
 
 
-class SqliteDocuments(SqliteWords, SqliteVectors):
+class SqliteDocuments(SqliteRemaking):
     """The documents of a SQLite library."""
 
     def write(
@@ -120,100 +113,6 @@ class SqliteDocuments(SqliteWords, SqliteVectors):
         for table in ("chunks", "tags", "fetches"):
             self.db.execute(f"DELETE FROM {table} WHERE document = ?", (row,))
         self.db.execute("DELETE FROM sections WHERE document = ?", (row,))
-
-    def _words_of(self, row: int) -> Iterator[tuple[int, str, str, str]]:
-        """The terms of each chunk of a stored document."""
-        texts = self._texts(row)
-        found = self.db.execute(f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE document = ?", (row,)).fetchall()
-        for chunk in (ChunkRow(*values) for values in found):
-            yield chunk.id, *texts.words(chunk)
-
-    # ----------------------------------------------------------------------- words of another analyzer
-
-    @contextmanager
-    def _writing_words(self) -> Iterator[None]:
-        """A transaction that may change terms. Those of another analyzer are remade before it."""
-        if self.keywords.made_by() != analyze.fingerprint():
-            self.remake_words()
-        with self._transaction():
-            if self.keywords.made_by() != analyze.fingerprint():
-                raise self._error("was remade by another version of Quire meanwhile. Nothing was written")
-            yield
-
-    def remake_words(self, progress: Progress | None = None) -> int:
-        """Make the terms of all documents again, some documents at a time; how many documents.
-
-        Until all are made, searches use the old terms.
-        """
-        done, shown = 0, progress or Silent()
-        with self.writing():
-            with self._transaction():
-                self._begin_remake()
-                total = self._value("SELECT count(*) FROM documents")
-            shown.begin("remaking words", total, "documents")
-            while (some := self._remake_some()) is not None:
-                done += some
-                shown.advance(some)
-        return done
-
-    def _remake_some(self) -> int | None:
-        """Make the terms of a few documents; how many, or None once the new index is in place."""
-        with self._transaction():
-            if self.keywords.made_by() == analyze.fingerprint():  # another process was quicker
-                return None
-            rows = self.db.execute(
-                "SELECT seq, updated_at FROM documents WHERE seq NOT IN (SELECT document FROM remade)"
-                " ORDER BY seq LIMIT ?",
-                (_REMADE_AT_ONCE,),
-            ).fetchall()
-            if not rows:
-                return None if self._end_remake() else 0
-            for row, updated_at in rows:
-                self.db.executemany(_ADD_NEXT, self._words_of(row))
-                self.db.execute("INSERT INTO remade VALUES (?, ?)", (row, updated_at))
-            return len(rows)
-
-    def _end_remake(self) -> bool:
-        """Put the new index in the place of the old one; whether that was possible.
-
-        It is not where a document has changed since its terms were made: then all are made again.
-        """
-        changed = self.db.execute(
-            "SELECT 1 FROM remade AS r LEFT JOIN documents AS d ON d.seq = r.document"
-            " WHERE d.updated_at IS NOT r.updated_at LIMIT 1"
-        ).fetchone()
-        self.db.execute("DELETE FROM remade")
-        if changed:
-            self.db.execute("INSERT INTO words_next (words_next) VALUES ('delete-all')")
-            return False
-        self.db.execute("DROP TABLE words")
-        self.db.execute("ALTER TABLE words_next RENAME TO words")
-        self._note_fact("terms", analyze.fingerprint())
-        self._note_fact("common_at", "0")
-        self.db.execute("DELETE FROM facts WHERE name = 'terms_next'")
-        self._next_generation()
-        self.keywords.grown(0)
-        return True
-
-    def _begin_remake(self) -> None:
-        """Begin a new index beside the old one, or go on with one that was begun."""
-        next_maker = self.db.execute("SELECT value FROM facts WHERE name = 'terms_next'").fetchone()
-        if next_maker != (analyze.fingerprint(),):
-            self._note_fact("terms_next", analyze.fingerprint())
-            self.db.execute("DELETE FROM remade")
-            self.db.execute("DROP TABLE IF EXISTS words_next")
-            self.db.execute(
-                "CREATE VIRTUAL TABLE words_next USING fts5"
-                " (title, trail, body, content = '', tokenize = 'ascii')"
-            )
-
-    def _renew(self) -> None:
-        if not self.read_only and self.keywords.made_by() == _NO_WORDS:
-            with self._transaction():
-                self._note_fact("terms", analyze.fingerprint())
-
-    def _note_fact(self, name: str, value: str) -> None:
-        self.db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
     def _leave(self, source: SourceRow | None, rows: Iterable[int]) -> int:
         """Take documents from a source and delete those that no other source holds; how many."""

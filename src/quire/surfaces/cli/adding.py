@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument(
     "sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|FOLDER|URL|SITE...|-"
 )
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
-@options.as_json
+@options.json_flag
 def add(
     library: str | None,
     sources: tuple[str, ...],
@@ -81,7 +81,7 @@ def add(
         output.show_report(missing, as_json)
         sys.exit(render.FAILED)
 
-    with opening.library(library, create=True) as opened, output.progress_bar() as bar:
+    with opening.open_library(library, create=True) as opened, output.progress_bar() as bar:
         report = Report()
         try:
             for source in sources:
@@ -101,13 +101,13 @@ def add(
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.option("--check", is_flag=True, help="Only list what is new, changed or gone; exit 1 if anything is.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
 @click.option("--prune", is_flag=True, help="Remove all documents whose files are gone.")
 @click.option("--keep", is_flag=True, help="Remove no document.")
 @click.option("--remake", is_flag=True, help="Make again what other versions made, for all who share it.")
-@options.as_json
+@options.json_flag
 def refresh(
     library: str | None, check: bool, dry_run: bool, prune: bool, keep: bool, remake: bool, as_json: bool
 ) -> None:
@@ -129,7 +129,7 @@ def refresh(
 
     if prune + keep > 1 or (check and (prune or keep or dry_run or remake)):
         raise click.UsageError("Give one of --prune and --keep. --check goes with no other option.")
-    with opening.library(library) as opened, output.progress_bar() as bar:
+    with opening.open_library(library) as opened, output.progress_bar() as bar:
         if check:
             changes = opened.check()
         elif dry_run:
@@ -148,14 +148,14 @@ def refresh(
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument("addresses", nargs=-1)
 @click.option("-c", "--collection", help="Remove this whole collection.")
 @click.option(
     "--path", "paths", multiple=True, help="Only paths of it that begin so, or match a pattern with *."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@options.as_json
+@options.json_flag
 def remove(
     library: str | None,
     addresses: tuple[str, ...],
@@ -172,7 +172,7 @@ def remove(
       quire remove --collection docs --dry-run
       quire remove --collection docs --path drafts/
     """
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         rows = opened.remove(*addresses, collection=collection, paths=paths, dry_run=dry_run)
     output.show_gone("remove", rows, dry_run, as_json)
 
@@ -246,9 +246,9 @@ def _opened_or_empty(library: str | None) -> Library:
     from quire.library import Library
 
     try:
-        return opening.library(library)
+        return opening.open_library(library)
     except NoResults:
-        return Library.open(":memory:", create=True, config=opening.settings())
+        return Library.open(":memory:", create=True, config=opening.load_settings())
 
 
 def _show_plans(plans: list[Plan], as_json: bool) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("-s", "--strategy", help="auto, nodes, sections, windows, memory or headers.")
 @click.option("--max-tokens", type=int, help="The largest chunk the strategy may make.")
 @click.option("--overlap", type=float, help="Windows and memory: the share that neighbours have in common.")
-@options.as_json
+@options.json_flag
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -49,8 +49,8 @@ def chunk(
     from quire.surfaces import chunk_page, render
 
     if html:
-        chunk_page.check(html, files)
-    settings = opening.settings()
+        chunk_page.check_target(html, files)
+    settings = opening.load_settings()
     name = strategy or settings.chunk.strategy
     given = {"max_tokens": max_tokens, "overlap": overlap}
     changes = {key: value for key, value in given.items() if value is not None}
@@ -66,9 +66,9 @@ def chunk(
         else:
             _print_chunks(tree, name, chunks)
 
-    code = parsing.each(files, settings, one)
+    code = parsing.each_document(files, settings, one)
     if html and shown:
-        chunk_page.check(html, files)  # it may have been made meanwhile
+        chunk_page.check_target(html, files)  # it may have been made meanwhile
         chunk_page.write(html, chunk_page.render(name, shown))
         output.note(f"Wrote {html}")
     sys.exit(code)

@@ -11,7 +11,7 @@ from quire.surfaces.cli.group import quire
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument("query")
 @click.option("-c", "--collection", help="Look only in this collection.")
 @click.option(
@@ -22,7 +22,7 @@ from quire.surfaces.cli.group import quire
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
 )
 @click.option("--explain", is_flag=True, help="Show how each result came about.")
-@options.as_json
+@options.json_flag
 def search(
     library: str | None,
     query: str,
@@ -47,7 +47,7 @@ def search(
     """
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         found = opened.search(
             query, collection=collection, paths=paths, limit=limit, mode=mode, explain=explain
         )
@@ -56,7 +56,7 @@ def search(
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument("query")
 @click.option("--max-tokens", type=int, help="The size of the pack.  [default: 4000]")
 @click.option("-c", "--collection", help="Look only in this collection.")
@@ -101,7 +101,7 @@ def context(
     """
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         found = opened.context(
             query, max_tokens=max_tokens, collection=collection, paths=paths, mode=mode, include=include
         )

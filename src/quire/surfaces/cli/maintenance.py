@@ -11,8 +11,8 @@ from quire.surfaces.cli.group import quire
 
 
 @quire.command()
-@options.library
-@options.as_json
+@options.library_option
+@options.json_flag
 def status(library: str | None, as_json: bool) -> None:
     """Say what is in a library, and whether it is sound.
 
@@ -23,7 +23,7 @@ def status(library: str | None, as_json: bool) -> None:
     """
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         counts, wrong = opened.status(), opened.store.check()
         shown = render.status_json(opened.url, counts, wrong, opened.unembeddable())
     if as_json:
@@ -34,7 +34,7 @@ def status(library: str | None, as_json: bool) -> None:
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.option(
     "--to",
     required=True,
@@ -42,7 +42,7 @@ def status(library: str | None, as_json: bool) -> None:
     metavar="FILE|URL",
     help="The library to copy to; made if need be.",
 )
-@options.as_json
+@options.json_flag
 def copy(library: str | None, to: str, as_json: bool) -> None:
     """Copy a library to another place, such as a team's PostgreSQL database, or back.
 
@@ -58,7 +58,7 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
 
     from quire.surfaces import render
 
-    with opening.library(library) as opened, output.progress_bar() as bar:
+    with opening.open_library(library) as opened, output.progress_bar() as bar:
         try:
             done = opened.copy(opening.in_utf8(to), progress=bar)
         except KeyboardInterrupt:
@@ -71,12 +71,12 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.option(
     "--model",
     help="minilm, ollama/NAME, openai/NAME, a folder with an ONNX model; by default the library's own.",
 )
-@options.as_json
+@options.json_flag
 def embed(library: str | None, model: str | None, as_json: bool) -> None:
     """Embed what is not embedded yet, or everything with another model.
 
@@ -91,7 +91,7 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
     """
     from quire.surfaces import render
 
-    with opening.library(library) as opened, output.progress_bar() as bar:
+    with opening.open_library(library) as opened, output.progress_bar() as bar:
         try:
             done = opened.embed(model, progress=bar)
         except KeyboardInterrupt:
@@ -110,10 +110,10 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument("address")
 @click.argument("level")
-@options.as_json
+@options.json_flag
 def promote(library: str | None, address: str, level: str, as_json: bool) -> None:
     """Make a document standard, important or critical.
 
@@ -128,7 +128,7 @@ def promote(library: str | None, address: str, level: str, as_json: bool) -> Non
     """
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         row = opened.promote(address, level)
     if as_json:
         output.print_json(render.document_json(row))

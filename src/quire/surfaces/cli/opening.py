@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from quire.library import Library
 
 
-def library(name: str | None, *, create: bool = False) -> Library:
+def open_library(name: str | None, *, create: bool = False) -> Library:
     """Open the library that is meant. Raises NoResults if there is none and `create` is not given."""
     from quire.library import Library
 
     try:
-        return Library.open(url(name, create=create), create=create, config=settings())
+        return Library.open(library_url(name, create=create), create=create, config=load_settings())
     except NoResults as problem:
         if name is None or "://" in name:
             raise
@@ -28,11 +28,11 @@ def library(name: str | None, *, create: bool = False) -> Library:
         raise NoResults(f"{problem} -L {shlex.quote(name)}") from None
 
 
-def url(name: str | None, *, create: bool = False) -> str:
+def library_url(name: str | None, *, create: bool = False) -> str:
     """The library that is meant: as named, as the settings say, or the nearest one."""
     from quire.places import default_url
 
-    return in_utf8(name or settings().library or default_url(create=create))
+    return in_utf8(name or load_settings().library or default_url(create=create))
 
 
 def in_utf8(name: str) -> str:
@@ -44,7 +44,7 @@ def in_utf8(name: str) -> str:
     return name
 
 
-def settings() -> Config:
+def load_settings() -> Config:
     """The settings in force, loaded once for a command. What the user should know goes to stderr."""
     from quire import config
     from quire.surfaces import render

@@ -7,7 +7,7 @@ import click
 from quire.config import LIBRARY
 
 file_name = click.Path(readable=False, allow_dash=True)  # which may hold any bytes
-library = click.option(
+library_option = click.option(
     "-L",
     "--library",
     envvar=LIBRARY,
@@ -16,4 +16,4 @@ library = click.option(
     help="A file or postgresql://…; by default the `library` setting, else the nearest .quire/library.db "
     "upward, else your own.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each answer.")
+json_flag = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each answer.")

@@ -43,7 +43,7 @@ def progress_bar() -> Any:
     """A progress bar on stderr; none where that is no terminal."""
     from quire.surfaces import bar
 
-    return bar.shown() if sys.stderr.isatty() else bar.hidden()
+    return bar.shown_bar() if sys.stderr.isatty() else bar.hidden()
 
 
 def show_report(report: Report, as_json: bool, *, names_missing: bool = True) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quire.tree import Tree
 
 
-def each(files: tuple[str, ...], settings: Config, do: Callable[[Tree], None]) -> int:
+def each_document(files: tuple[str, ...], settings: Config, do: Callable[[Tree], None]) -> int:
     """Do something with each document; say which failed and go on. The exit code."""
     from quire.surfaces import render
     from quire.tree import Tree
@@ -42,4 +42,4 @@ def _read(name: str, settings: Config) -> Document:
     if name == "-":
         source = sys.stdin.buffer.read()
         return Document.from_bytes(source, "stdin", settings=settings.document)
-    return files.read(name, settings=settings.document)
+    return files.read_file(name, settings=settings.document)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument("address")
 @click.argument("heading", required=False)
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop after so many tokens, and say so.")
-@options.as_json
+@options.json_flag
 def read(
     library: str | None, address: str, heading: str | None, max_tokens: int | None, as_json: bool
 ) -> None:
@@ -34,7 +34,7 @@ def read(
     """
     from dataclasses import asdict
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         found = opened.read(address, heading, max_tokens=max_tokens)
         source = opened.source(address)
     if as_json:
@@ -50,9 +50,9 @@ def read(
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument("sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|ADDRESS...")
-@options.as_json
+@options.json_flag
 def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
     """Print the outline of a file or of an indexed document: headings, and the tokens under each.
 
@@ -64,7 +64,7 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
     from quire import tokens
     from quire.surfaces import render
 
-    settings = opening.settings()
+    settings = opening.load_settings()
     counter = tokens.counter(settings.tokens)
 
     def one(tree: Tree) -> None:
@@ -76,19 +76,19 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
             click.echo("\n".join(render.toc_lines(tree, sizes)))
 
     files = tuple(name for name in sources if name == "-" or os.path.exists(name) or ":" not in name)  # noqa: PTH110
-    code = parsing.each(files, settings, one)
+    code = parsing.each_document(files, settings, one)
     indexed = [name for name in sources if name not in files]
     if indexed:
-        with opening.library(library) as opened:
+        with opening.open_library(library) as opened:
             for name in indexed:
                 one(opened.toc(render.as_text(name)))
     sys.exit(code)
 
 
 @quire.command("list")
-@options.library
+@options.library_option
 @click.option("-c", "--collection", help="Only this collection.")
-@options.as_json
+@options.json_flag
 def list_documents(library: str | None, collection: str | None, as_json: bool) -> None:
     """List the documents in a library.
 
@@ -99,7 +99,7 @@ def list_documents(library: str | None, collection: str | None, as_json: bool) -
     """
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         rows = opened.documents(collection)
         if collection is not None and not rows:
             opened.search("a", collection=collection)  # raises NoResults, naming the nearest

@@ -20,13 +20,13 @@ _name = click.option("--as", "name", metavar="NAME", help="A name to file it und
 
 
 @quire.command()
-@options.library
+@options.library_option
 @_text
 @_tags
 @_title
 @click.option("-c", "--collection", default="memory", help="The name to file it under.  [default: memory]")
 @_name
-@options.as_json
+@options.json_flag
 def remember(
     library: str | None,
     text: str,
@@ -44,13 +44,13 @@ def remember(
       git log -1 | quire remember - --tag release --title "The last release"
       quire remember "The limit is 20 now." --as rate-limit
     """
-    with opening.library(library, create=True) as opened:
+    with opening.open_library(library, create=True) as opened:
         row = opened.remember(_said(text), collection=collection, title=title, tags=tags, name=name)
     _show_kept(row, as_json)
 
 
 @quire.command()
-@options.library
+@options.library_option
 @_text
 @_tags
 @_title
@@ -58,7 +58,7 @@ def remember(
     "-c", "--collection", default="knowledge", help="The name to file it under.  [default: knowledge]"
 )
 @_name
-@options.as_json
+@options.json_flag
 def learn(
     library: str | None,
     text: str,
@@ -75,13 +75,13 @@ def learn(
       quire learn "The API answers 429 after 20 requests a minute." --tag api
       quire learn - --title "How we review" < review.md
     """
-    with opening.library(library, create=True) as opened:
+    with opening.open_library(library, create=True) as opened:
         row = opened.learn(_said(text), collection=collection, title=title, tags=tags, name=name)
     _show_kept(row, as_json)
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument("query")
 @click.option("--kind", "kinds", multiple=True, help="memory or knowledge; by default both.")
 @click.option("-c", "--collection", help="Look only in this collection.")
@@ -93,7 +93,7 @@ def learn(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
 )
 @click.option("--group", is_flag=True, help="Only the best of each entry.")
-@options.as_json
+@options.json_flag
 def recall(
     library: str | None,
     query: str,
@@ -118,7 +118,7 @@ def recall(
     from quire.sources.entries import KINDS
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         found = opened.recall(
             query,
             kinds=kinds or KINDS,
@@ -135,13 +135,13 @@ def recall(
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.argument("addresses", nargs=-1)
 @click.option("-c", "--collection", help="Forget all of this collection.")
 @click.option("--tag", "tags", multiple=True, help="Forget what has this tag; all of several.")
 @click.option("--before", help="Forget what was last written before then: 2026-01-31, or 52w ago.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be forgotten.")
-@options.as_json
+@options.json_flag
 def forget(
     library: str | None,
     addresses: tuple[str, ...],
@@ -160,14 +160,14 @@ def forget(
     """
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         rows = opened.forget(*addresses, collection=collection, tags=tags, before=before, dry_run=dry_run)
     output.show_gone("forget", rows, dry_run, as_json)
     sys.exit(render.DONE if rows else render.NOTHING)
 
 
 @quire.command("export")
-@options.library
+@options.library_option
 @click.argument("file", default="-", type=options.file_name, metavar="[FILE|-]")
 def export_entries(library: str | None, file: str) -> None:
     """Write all memories and knowledge as lines of JSON.
@@ -179,7 +179,7 @@ def export_entries(library: str | None, file: str) -> None:
     """
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         try:
             number = opened.export(sys.stdout if file == "-" else file)
         except OSError as problem:
@@ -189,9 +189,9 @@ def export_entries(library: str | None, file: str) -> None:
 
 
 @quire.command("import")
-@options.library
+@options.library_option
 @click.argument("file", type=options.file_name, metavar="FILE|-")
-@options.as_json
+@options.json_flag
 def import_entries(library: str | None, file: str, as_json: bool) -> None:
     """Take in memories and knowledge that were exported. What is here already stays as it is.
 
@@ -202,7 +202,7 @@ def import_entries(library: str | None, file: str, as_json: bool) -> None:
     """
     from quire.surfaces import render
 
-    with opening.library(library, create=True) as opened:
+    with opening.open_library(library, create=True) as opened:
         report = opened.import_(sys.stdin.buffer if file == "-" else file)
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))

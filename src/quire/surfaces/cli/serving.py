@@ -12,7 +12,7 @@ from quire.surfaces.cli.group import quire
 
 
 @quire.command()
-@options.library
+@options.library_option
 @click.option("--read-only", is_flag=True, help="Offer no tools that write.")
 @click.option(
     "--root",
@@ -44,7 +44,9 @@ def mcp(
     """
     from quire.surfaces import mcp as server
 
-    service = server.Service(opening.url(library), opening.settings(), read_only=read_only, roots=roots)
+    service = server.Service(
+        opening.library_url(library), opening.load_settings(), read_only=read_only, roots=roots
+    )
     if http:
         server.serve_http(service, host, port, key)
     else:

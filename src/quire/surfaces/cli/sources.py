@@ -11,8 +11,8 @@ from quire.surfaces.cli.group import quire
 
 
 @quire.group(invoke_without_command=True)
-@options.library
-@options.as_json
+@options.library_option
+@options.json_flag
 @click.pass_context
 def sources(context: click.Context, library: str | None, as_json: bool) -> None:
     """List the sources of a library: what you named, what it holds, and its last problem.
@@ -31,7 +31,7 @@ def sources(context: click.Context, library: str | None, as_json: bool) -> None:
 
     from quire.surfaces import render
 
-    with opening.library(library) as opened:
+    with opening.open_library(library) as opened:
         found = opened.sources()
     for source in found:
         if as_json:
@@ -47,11 +47,11 @@ def sources(context: click.Context, library: str | None, as_json: bool) -> None:
 
 
 @sources.command("remove")
-@options.library
+@options.library_option
 @click.argument("place", metavar="PLACE|URL|ADDRESS")
 @click.option("-c", "--collection", help="The collection that it is in, if it is in several.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@options.as_json
+@options.json_flag
 @click.pass_context
 def remove_source(
     context: click.Context,
@@ -68,17 +68,17 @@ def remove_source(
       quire sources remove ./old-docs --dry-run
       quire sources remove https://example.com/guide
     """
-    with opening.library(library or context.meta["library"]) as opened:
+    with opening.open_library(library or context.meta["library"]) as opened:
         rows = opened.remove_source(place, collection=collection, dry_run=dry_run)
     output.show_gone("remove", rows, dry_run, as_json)
 
 
 @sources.command("move")
-@options.library
+@options.library_option
 @click.argument("old")
 @click.argument("new")
 @click.option("--dry-run", is_flag=True, help="Only say what would be followed.")
-@options.as_json
+@options.json_flag
 @click.pass_context
 def move_source(
     context: click.Context, library: str | None, old: str, new: str, dry_run: bool, as_json: bool
@@ -92,7 +92,7 @@ def move_source(
     """
     from quire.surfaces import render
 
-    with opening.library(library or context.meta["library"]) as opened:
+    with opening.open_library(library or context.meta["library"]) as opened:
         moved = opened.move_source(old, new, dry_run=dry_run)
     if as_json:
         output.print_json({"moved": [{"from": a.place, "to": b.place} for a, b in moved], "dry_run": dry_run})

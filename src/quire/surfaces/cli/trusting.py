@@ -59,12 +59,12 @@ def _accept(file: Path | None, yes: bool) -> None:
     if config.is_own(path):
         click.echo(f"{_shown(path)} is your own file. It is always trusted.")
         return
-    found = config.read(path)
+    found = config.read_settings(path)
     _show(found)
     if not (yes or _is_confirmed(found.path)):
         click.echo("It is not trusted. Nothing was recorded.", err=True)
         sys.exit(render.NOTHING)
-    if note := trust.remember(found.path, found.source):
+    if note := trust.note_trusted(found.path, found.source):
         click.echo(render.one_line(note), err=True)
     click.echo(f"Trusted: {_shown(found.path)}")
 

@@ -35,9 +35,9 @@ Collection = Annotated[
     str, Field(max_length=500, description="Only this collection, as named by list; all if left out.")
 ]
 Address = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(meant)]
-Names = Annotated[list[Address], Field(max_length=1000), BeforeValidator(_as_list)]
-Paths = Annotated[Names, Field(description="Only paths that begin so, or match a pattern with *.")]
-Tags = Annotated[Names, Field(description="Words to sort entries by; with several, all must be there.")]
+NameList = Annotated[list[Address], Field(max_length=1000), BeforeValidator(_as_list)]
+Paths = Annotated[NameList, Field(description="Only paths that begin so, or match a pattern with *.")]
+Tags = Annotated[NameList, Field(description="Words to sort entries by; with several, all must be there.")]
 Question = Annotated[
     str,
     Field(

@@ -97,7 +97,7 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text}{end}{fence}"
 
 
-def note(text: str) -> str:
+def quoted_note(text: str) -> str:
     """A note of the library, quoted because it may name headings, with tools in place of commands."""
     return quoted(_COMMAND.sub(lambda found: _FOR_AGENTS[found[0]], text))
 
@@ -107,7 +107,7 @@ def failure(error: QuireError) -> Answer:
     advice = next(_ADVICE[kind] for kind in type(error).__mro__ if kind in _ADVICE)
     said = str(error)
     said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}…"
-    return Answer(f"{advice}\n\n{note(said)}", is_error=True)
+    return Answer(f"{advice}\n\n{quoted_note(said)}", is_error=True)
 
 
 def nothing(of_entries: bool, read_only: bool) -> Answer:
@@ -119,7 +119,7 @@ def nothing(of_entries: bool, read_only: bool) -> Answer:
     return Answer(f"Nothing is {what} yet: {how}.", is_error=True)
 
 
-def digest(*values: object) -> str:
+def short_digest(*values: object) -> str:
     """Eight characters that tell values apart."""
     told = json.dumps(values, sort_keys=True, default=str)
     return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
@@ -138,14 +138,14 @@ class Page:
         asked = {name: value for name, value in arguments.items() if name not in ("cursor", "max_tokens")}
         self.tool = tool
         self.max_tokens: int = arguments["max_tokens"]
-        self._asked, self._version = digest(tool, asked), digest(version)
+        self._asked, self._version = short_digest(tool, asked), short_digest(version)
         self._counter: Counter = counter(settings)
         self.start = self._read(arguments.get("cursor", ""))
 
     def cursor(self, place: int) -> str:
         """What to hand in to go on from a place."""
         told = f"{place}.{self._asked}.{self._version}"
-        return f"{told}.{digest(told)}"
+        return f"{told}.{short_digest(told)}"
 
     def _read(self, cursor: str) -> int:
         if not cursor:
@@ -153,7 +153,7 @@ class Page:
         told, _, check = cursor.rpartition(".")
         place, _, rest = told.partition(".")
         asked, _, version = rest.partition(".")
-        if check != digest(told) or not place.isdecimal():
+        if check != short_digest(told) or not place.isdecimal():
             raise SettingError("cursor", "is not one that was given out. Call again without it.")
         if asked != self._asked:
             raise SettingError(

@@ -26,12 +26,12 @@ from quire.surfaces.mcp.arguments import (
     Limit,
     MaxTokens,
     Mode,
-    Names,
+    NameList,
     Paths,
     Question,
     Tags,
 )
-from quire.surfaces.mcp.text import Answer, Page, fenced, meant, note, on_one_line, visible
+from quire.surfaces.mcp.text import Answer, Page, fenced, meant, on_one_line, quoted_note, visible
 from quire.tokens import counter
 
 if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no library
@@ -78,7 +78,7 @@ def search(library: Library, asked: Search) -> Answer:
 
 
 def _found(page: Page, found: Found) -> Answer:
-    notes = [note(said) for said in found.notes]
+    notes = [quoted_note(said) for said in found.notes]
     if not found.results:
         return Answer(page.rows("No match.", (), 0, tail=notes)[0])
     head = f"{render.counted(len(found.results), 'result')}, best first ({found.mode}). {_DATA}"
@@ -112,7 +112,7 @@ def read(library: Library, asked: Read) -> Answer:
         row = library.document(asked.address)
         page = _page("read", asked, library, row and row.checksum)
     said = [f"{_DATA}\n", f"> {on_one_line(found.address)}"]
-    said += [f"> {on_one_line(found.breadcrumb.removeprefix('> '))}", *map(note, found.notes)]
+    said += [f"> {on_one_line(found.breadcrumb.removeprefix('> '))}", *map(quoted_note, found.notes)]
     said += ["> The file has changed since it was indexed."] if found.stale else []
     return Answer(page.passage("\n".join(said), visible(found.text), found.start_line))
 
@@ -229,7 +229,7 @@ def _short(page: Page, name: str) -> str:
     return page.clip(on_one_line(name), 40)
 
 
-class Context(Arguments):
+class ContextArguments(Arguments):
     """Gather the passages that are worth reading before answering a question, with numbered citations."""
 
     query: Question
@@ -243,7 +243,7 @@ class Context(Arguments):
     max_tokens: MaxTokens = MAX_TOKENS
 
 
-def context(library: Library, asked: Context) -> Answer:
+def context(library: Library, asked: ContextArguments) -> Answer:
     """A context pack. It is packed again, smaller, for as long as what stands around it does not fit."""
     page, room = _page("context", asked, library, ""), asked.max_tokens - _AROUND
     while True:
@@ -271,7 +271,7 @@ def _pack(page: Page, found: Pack) -> Iterable[str]:
         yield f"> [{passage.number}] {where}\n> {trail}\n{fenced(visible(passage.text))}"
     left = [f"Left out: {', '.join(found.left_out)}"] if found.left_out else []
     for said in (*found.notes, *left):
-        yield page.clip(note(said), page.max_tokens // 8)
+        yield page.clip(quoted_note(said), page.max_tokens // 8)
 
 
 class Recall(Arguments):
@@ -314,7 +314,7 @@ def recall(library: Library, asked: Recall) -> Answer:
 class Add(Arguments):
     """Index a file, a folder, a web page or text, or bring it up to date; then search finds it."""
 
-    sources: Annotated[Names, Field(description="Paths of files or folders, or URLs.")] = []
+    sources: Annotated[NameList, Field(description="Paths of files or folders, or URLs.")] = []
     content: Annotated[str, Field(description="Text to index instead of sources.")] = ""
     path: Annotated[
         str, Field(max_length=1000, description="What to call the content, as in notes/a.md; it needs one.")
@@ -344,7 +344,7 @@ def added(asked: Add, report: Report, settings: TokenSettings) -> Answer:
 class Remove(Arguments):
     """Take documents out of the library, by address or a whole collection; files are never touched."""
 
-    addresses: Annotated[Names, Field(description="Documents, as collection:path.")] = []
+    addresses: Annotated[NameList, Field(description="Documents, as collection:path.")] = []
     collection: Annotated[str, Field(max_length=500, description="A whole collection instead.")] = ""
     dry_run: Annotated[bool, Field(description="Only say what would be removed.")] = False
     max_tokens: MaxTokens = MAX_TOKENS
@@ -382,7 +382,7 @@ def remember(library: Library, asked: Remember) -> Answer:
 class Forget(Arguments):
     """Delete what was kept with remember, by address, or by collection, tags and time; never documents."""
 
-    addresses: Annotated[Names, Field(description="Entries, as named by recall.")] = []
+    addresses: Annotated[NameList, Field(description="Entries, as named by recall.")] = []
     collection: Annotated[str, Field(max_length=500, description="All of this collection.")] = ""
     tags: Tags = []
     before: Annotated[
@@ -434,7 +434,7 @@ TOOLS = (
     Tool("toc", Toc, toc),
     Tool("list", List, list_documents),
     Tool("status", Status),
-    Tool("context", Context, context),
+    Tool("context", ContextArguments, context),
     Tool("recall", Recall, recall, of_entries=True),
     Tool("add", Add, writes=True, creates=True, destructive=True, open_world=True),
     Tool("remove", Remove, remove, writes=True, destructive=True),
