@@ -24,7 +24,7 @@ def links(text: str, base: str = BASE) -> list[tuple[str, str, str]]:
 
 
 def test_an_index_as_the_standard_writes_it() -> None:
-    """T12: title, summary, sections, links with notes, and what is optional."""
+    """T12: title, sections, links with notes, and what is optional."""
     index = llmstxt.parse_index(
         """# Water
 
@@ -43,7 +43,7 @@ Some details, and [a plan](/plan.md) without a base.
 - [History](https://example.com/history.md): old things
 """
     )
-    assert (index.title, index.summary) == ("Water", "How water is moved about.")
+    assert index.title == "Water"
     assert index.links == (
         Link("Pumps", "https://example.com/pumps.md", "how they work", "Docs", False),
         Link("Valves", "https://example.com/valves.md", "", "Docs", False),
@@ -174,21 +174,19 @@ def test_sections_are_the_headings_above_whatever_their_level() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "title", "summary"),
+    ("text", "title"),
     [
-        ("", None, ""),
-        ("just text", None, ""),
-        ("> q\n", None, "q"),
-        ("## A\n> not of the site\n", None, ""),
-        ("# A `b`\n\ntext\n\n>q\n> r\n\n> s\n", "A b", "q r"),
-        ("A\n===\n> q", "A", "q"),
-        ("# A\n## B\n> q", "A", ""),
+        ("", None),
+        ("just text", None),
+        ("## A\n> not of the site\n", None),
+        ("# A `b`\n\ntext\n", "A b"),
+        ("A\n===\n> q", "A"),
+        ("# A\n## B\n> q", "A"),
     ],
 )
-def test_title_and_summary(text: str, title: str | None, summary: str) -> None:
+def test_title(text: str, title: str | None) -> None:
     """H1 the only requirement, and not even that."""
-    index = llmstxt.parse_index(text)
-    assert (index.title, index.summary) == (title, summary)
+    assert llmstxt.parse_index(text).title == title
 
 
 @needs_shared

@@ -220,17 +220,6 @@ class Document:
             offsets.append(min(at, size))  # half a UTF-16 unit at the end is only one byte
         return offsets
 
-    def chars_at(self, offsets: Sequence[int]) -> list[int]:
-        """Character offsets of ascending byte offsets, each on the edge of a character."""
-        if self.is_plain:
-            return list(offsets)
-        chars, seen, at = [], 0, 0
-        for offset in offsets:
-            at += len(_decode(self.source[seen:offset], self.encoding))
-            seen = offset
-            chars.append(at)
-        return chars
-
     def lines_at(self, chars: Sequence[int]) -> list[int]:
         """Line numbers, from 1, of ascending character offsets."""
         count = self.markup.count

@@ -40,14 +40,12 @@ class Index:
     """An llms.txt."""
 
     title: str | None
-    summary: str
     links: tuple[Link, ...]
 
 
 # ---------------------------------------------------------------------------------- llms.txt
 
 _BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+")
-_QUOTE = re.compile(r"(?:^ {0,3}>[^\n]*\n?)+", re.MULTILINE)
 _TEXT = r"(?:[^\[\]\n\\]|\\.|!?\[[^\[\]\n]*\](?:\([^()\n]*\))?)*+"  # brackets in brackets, once
 _INLINE = re.compile(rf"(?P<image>!)?\[(?P<text>{_TEXT})\]\(")
 _BARE = re.compile(r"<?(?P<url>https?://[^\s<>]+)>?", re.IGNORECASE)
@@ -69,7 +67,7 @@ def parse_index(text: str, base: str = "") -> Index:
                 if (url := _absolute(base, target)) and url not in links:
                     links[url] = Link(name or url, url, notes, section, optional)
     title = next((_plain(text, heading) for heading in outline.headings if heading.level == 1), None)
-    return Index(title, _summary(shown, outline.headings), tuple(links.values()))
+    return Index(title, tuple(links.values()))
 
 
 def _without_code(text: str, outline: markdown.Outline) -> str:
@@ -105,13 +103,6 @@ def _sections(text: str, headings: list[Heading]) -> Iterator[tuple[str, bool, i
 def _plain(text: str, heading: Heading) -> str:
     """The text of a heading, or of any line, without markup."""
     return markdown.title(text, heading, lambda _: False)
-
-
-def _summary(text: str, headings: list[Heading]) -> str:
-    """The first quote under the title, or before any heading."""
-    sections = [heading.start for heading in headings if heading is not headings[0] or heading.level > 1]
-    found = _QUOTE.search(text, 0, min(sections, default=len(text)))
-    return " ".join(re.sub(r"(?m)^ {0,3}>", "", found[0]).split()) if found else ""
 
 
 def _links(line: str) -> Iterator[tuple[str, str, str]]:
