@@ -140,7 +140,7 @@ def test_loopback_is_refused_until_it_is_allowed(web: Site, tmp_path: Path) -> N
     """Issue: `allow_hosts` opens named hosts."""
     url = web.page("/guide.md", GUIDE)
     _, err = run(tmp_path, "add", url, code=4)
-    assert f'wants port {web.port}, not 80 or 443. If you trust it, add "{web.host}" to allow_hosts' in err
+    assert f'names port {web.port}, not 80 or 443. If you trust it, add "{web.host}" to allow_hosts' in err
     assert web.asked == []
     user_settings(tmp_path, f'[web]\nallow_hosts = ["{web.host}"]\n')
     run(tmp_path, "add", url)

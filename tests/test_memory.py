@@ -393,10 +393,10 @@ def test_a_broken_line_is_reported_and_the_rest_goes_on(library: Library) -> Non
         ({**good, "text": 1}, "text: is missing"),
         ({**good, "text": " "}, "text: is empty"),
         ({**good, "text": "a\0b"}, "holds NUL bytes"),
-        ({**good, "tags": "x"}, "tags: wants a list of words"),
-        ({**good, "path": 1}, "path: wants a word"),
-        ({**good, "created_at": 10**30}, "created_at: wants milliseconds"),
-        ({**good, "updated_at": True}, "updated_at: wants milliseconds"),
+        ({**good, "tags": "x"}, "tags: must be a list of strings"),
+        ({**good, "path": 1}, "path: must be a string"),
+        ({**good, "created_at": 10**30}, "created_at: must be milliseconds"),
+        ({**good, "updated_at": True}, "updated_at: must be milliseconds"),
         ({**good, "collection": "docs"}, "collection: 'docs' is a collection of kind document"),
     ]
     library.add(content="# A\n\ntext\n", path="a.md", collection="docs")

@@ -801,7 +801,7 @@ def test_pages_that_are_not_for_robots_are_left(web: Site, library: Library) -> 
     report = library.add(publish(web, pages))
     assert sorted(texts(library)) == ["a.md", "llms.txt", "private/ok.md"]
     assert {failed.source for failed in report.failed} == {web.url("/private/b.md"), web.url("/c.txt")}
-    assert {failed.reason for failed in report.failed} == {"is not for robots, says robots.txt"}
+    assert {failed.reason for failed in report.failed} == {"disallowed by robots.txt"}
     assert not {"/private/b.md", "/c.txt"} & set(web.paths())
 
 
@@ -1006,7 +1006,7 @@ def test_a_page_that_is_not_there_is_not_transient(web: Site, library: Library, 
         ("http://127.0.0.1/llms.txt", "is not at a public address"),
         ("http://169.254.169.254/latest", "is not at a public address"),
         ("http://2130706433/", "is not a URL|not at a public address"),
-        ("https://example.com:8443/", "wants port 8443"),
+        ("https://example.com:8443/", "names port 8443"),
     ],
 )
 def test_urls_that_are_refused(tmp_path: Path, source: str, match: str) -> None:

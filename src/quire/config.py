@@ -247,9 +247,9 @@ class SearchSettings:
 
     mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
     limit: int = 10  # results
-    candidates: int = at_most(100)  # chunks that are weighed
+    candidates: int = at_most(100)  # chunks that are ranked
     meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
-    min_cosine: float = 0.2  # a chunk that is less near has another meaning
+    min_cosine: float = 0.2  # chunks below this cosine similarity are dropped
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
     document_evidence: float = 0.1  # how much the rest of a document counts for each of its chunks
     merge_from: float = 0.7  # of the best score in its document: a weaker section is not merged
@@ -341,18 +341,18 @@ def _fit(name: str, default: Any, value: Any) -> Any:
             raise ValueError
         return wanted(value)
     except (TypeError, ValueError):
-        raise SettingError(name, f"wants {_A[wanted]}, not {value!r}") from None
+        raise SettingError(name, f"must be {_A[wanted]}, not {value!r}") from None
 
 
 def _words(name: str, value: Any) -> tuple[str, ...]:
     """A list of words; from a variable, separated by commas."""
     found = value.split(",") if isinstance(value, str) else value
     if not isinstance(found, (list, tuple)) or not all(isinstance(word, str) for word in found):
-        raise SettingError(name, f"wants a list of words, not {value!r}")
+        raise SettingError(name, f"must be a list of strings, not {value!r}")
     return tuple(word.strip() for word in found if word.strip())
 
 
-_A = {int: "a whole number", float: "a number", str: "a word"}
+_A = {int: "a whole number", float: "a number", str: "a string"}
 
 
 # --------------------------------------------------------------------------------------- loading

@@ -1,4 +1,4 @@
-"""How long work tells of itself. Stages report; surfaces show."""
+"""Progress reporting: stages report, surfaces show."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Something that is told how far work has come."""
+    """Receives the progress of long work."""
 
     def begin(self, work: str, total: int, unit: str) -> None:
-        """A piece of work begins, such as `indexing 12 files`: how much there is of it, in which unit."""
+        """Begin a piece of work, such as `indexing 12 files`: its total amount, and the unit."""
         ...
 
     def advance(self, amount: int, failed: int = 0) -> None:
-        """So much more is done, of which so much failed."""
+        """Report `amount` more units; `failed` of them failed."""
         ...
 
 
 class Silent:
-    """Tells nobody."""
+    """Reports nothing."""
 
     def begin(self, work: str, total: int, unit: str) -> None:
         """Say nothing."""

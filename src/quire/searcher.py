@@ -1,4 +1,4 @@
-"""A question to results: parse, find chunks, weigh documents, merge up the tree, cite."""
+"""A query to results: parse, find chunks, rank, merge up the tree, cite."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: lis
         vector = meaning.embedder.embed_query(asked.words)
         if len(vector) != size:
             problem = f"returns {len(vector)} dimensions; this library has {size}."
-            raise EmbeddingError(name, f"{problem} Embed it anew: quire embed --model {name}")
+            raise EmbeddingError(name, f"{problem} Embed it again: quire embed --model {name}")
     except (EmbeddingError, SettingError) as problem:
         if settings.mode == "semantic":
             raise

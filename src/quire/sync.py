@@ -37,7 +37,7 @@ class Changes:
     changed: tuple[DocumentRow, ...]
     missing: tuple[DocumentRow, ...]
     new: tuple[str, ...] = ()  # addresses that they would get
-    remade: tuple[DocumentRow, ...] = ()  # unchanged, but to be cut anew
+    remade: tuple[DocumentRow, ...] = ()  # unchanged, but to be cut again
     kept: frozenset[int] = frozenset()  # rows of those missing that a refresh would keep
 
     def __bool__(self) -> bool:

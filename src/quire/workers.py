@@ -1,4 +1,4 @@
-"""Work given to other processes, each at the end of a pipe of its own.
+"""Run work in worker processes, each connected by its own pipe.
 
 Always: workers share nothing, so one that dies takes only its own work with it; an interrupt from
 the terminal does not reach them; they end with whoever started them, however that ended.

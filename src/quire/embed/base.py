@@ -42,5 +42,5 @@ class Embedder(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the model, or of the connections to it."""
+        """Close the model, or the connections to it."""
         ...

@@ -123,7 +123,7 @@ class _Server(ABC):
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         with self._lock:
             if self._client:
                 self._client.close()
@@ -245,7 +245,7 @@ class _Server(ABC):
         if wrong:
             raise self._error(
                 f"expected vectors of {expected:,} numbers, got {wrong[0]:,}: the model is not what it was. "
-                f"Embed everything anew with: quire embed --model {self.name}"
+                f"Embed everything again with: quire embed --model {self.name}"
             )
 
     def _answer(self, texts: list[str]) -> _Answer:
@@ -315,7 +315,7 @@ class _Server(ABC):
             body += part
             if len(body) > MOST_BYTES:
                 raise self._error(f"{self._url} gave more than {MOST_BYTES:,} bytes. Lower embed.batch.")
-            if self._clock() > deadline:  # the client's own timeout begins anew with every part
+            if self._clock() > deadline:  # the client's own timeout starts again with every part
                 raise httpx2.ReadTimeout("")
         kind, wait = headers.get("content-type", "no content type"), headers.get("retry-after", "")
         return _Answer(response.status_code, kind, wait, bytes(body))
@@ -375,7 +375,7 @@ def _checked_url(url: str) -> str:
     except ValueError:
         is_server = False
     if not is_server or "?" in url or "#" in url:
-        raise SettingError("embed.url", "wants the address of a server, such as http://localhost:11434")
+        raise SettingError("embed.url", "must be the address of a server, such as http://localhost:11434")
     if "@" in parts.netloc:
         raise SettingError("embed.url", "holds a user name or password. Use embed.key or QUIRE_EMBED_KEY")
     return url.rstrip("/")
@@ -384,7 +384,7 @@ def _checked_url(url: str) -> str:
 def _checked_key(key: str) -> str:
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
-        raise SettingError("embed.key", "holds characters that cannot be sent. Copy it anew")
+        raise SettingError("embed.key", "holds characters that cannot be sent. Copy it again")
     return key
 
 

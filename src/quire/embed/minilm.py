@@ -148,5 +148,5 @@ class MiniLM:
         return found[0] if self._takes_first else found.mean(axis=0)
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Close the model."""
         self.__dict__.pop("_session", None)

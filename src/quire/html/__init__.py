@@ -7,7 +7,7 @@ see is left out, and so is what is not about its subject: menus, banners, footer
 
 Four steps: text to a tree of elements, as a browser would close them (parse.py); a sweep that drops
 what is never wanted and marks the furniture (clean.py); the choice of the element that holds the
-content (content.py); and that element written anew as plain, well-formed HTML, which
+content (content.py); and that element written as plain, well-formed HTML, which
 html-to-markdown turns into markdown (writer.py).
 """
 

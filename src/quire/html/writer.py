@@ -1,4 +1,4 @@
-"""Elements to markdown: written anew as plain, well-formed HTML, which html-to-markdown converts.
+"""Elements to markdown: written as plain, well-formed HTML, which html-to-markdown converts.
 
 Always: code stands in its fence as it stood on the page.
 """

@@ -184,7 +184,7 @@ class _Run:
         self.report.missing = [_row(item).address for item in self.plan.of(KEEP) if not item.leaves]
 
     def _move(self, items: list[Item]) -> list[Item]:
-        """Rename documents; those whose titles are their files' names are to be cut anew."""
+        """Rename documents; those whose titles are their files' names are cut again."""
         if not items or self.store.source_now(self.plan.source) is None:
             return []
         refused = set[int]()

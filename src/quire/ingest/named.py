@@ -124,7 +124,7 @@ def held_twice(store: Store, source: SourceRow) -> str:
     more = f" and {len(apart) - 1:,} more" if len(apart) > 1 else ""
     return (
         f"{apart[0]}{more} inside {source.place} is a source of its own: its documents are in the library"
-        f" twice now. To let go of the smaller one: quire sources remove {shlex.quote(apart[0])}"
+        f" twice now. To remove the smaller one: quire sources remove {shlex.quote(apart[0])}"
     )
 
 
@@ -264,11 +264,11 @@ def _check_move(known: list[SourceRow], old: str, new: str, type: str) -> None:
         was = "a file" if of_file else "a folder"
         raise SettingError("sources", f"{new} is a {type}, and {old} was {was}")
     if any(s.place == new and s.type in _ON_DISK for s in known):
-        raise SettingError("sources", f"{new} is a source already. Let go of one: quire sources remove")
+        raise SettingError("sources", f"{new} is a source already. Remove one: quire sources remove")
 
 
 def _old_place(store: Store, old: str) -> str:
-    """The place of sources that moved: it need not be there any more. Raises NoResults."""
+    """The place of sources that moved: it may be gone. Raises NoResults."""
     places = [s.place for s in store.sources() if s.type in _ON_DISK]
     for wanted in (files.printable(Path(old).absolute()), files.printable(Path(old).resolve())):
         if any(place == wanted or _is_inside(place, wanted) for place in places):
@@ -276,7 +276,7 @@ def _old_place(store: Store, old: str) -> str:
     raise NoResults(f"No source at {old!r}. {nearest(old, places)} See them with: quire sources")
 
 
-# ------------------------------------------------------------------------------ libraries of before
+# ------------------------------------------------------------------------------ older libraries
 
 
 def adopt(store: Store) -> None:

@@ -113,7 +113,7 @@ def _item(new: Prepared, old: DocumentRow | None) -> Item:
 class Looked:
     """How a page or a site differs from what is stored of it."""
 
-    new: Sequence[Prepared]  # pages that are new or have changed, or are to be cut anew
+    new: Sequence[Prepared]  # pages that are new or have changed, or are to be cut again
     gone: list[DocumentRow]  # documents whose pages a site no longer links
     missing: set[str]  # URLs of pages that are linked, but not there
     validators: dict[int, web.Validators]  # of unchanged documents, where they are new

@@ -187,7 +187,7 @@ class _Draft:
             self.items.append(Item(UPDATE, found.path, reason, found=found, row=held.row))
 
     def _same(self, row: DocumentRow, found: FoundFile, *, is_read: bool) -> None:
-        """A document whose content is as it was: it may still have to be cut anew."""
+        """A document whose content is as it was: it may still have to be cut again."""
         if reason := why_remade(row.made_by, self.rules.made_by, shared=self.rules.shared):
             self.items.append(Item(REMAKE, found.path, reason, found=found, row=row))
         elif is_read:
@@ -268,7 +268,7 @@ def _refused(source: SourceRow, row: DocumentRow, found: FoundFile) -> Item:
     place = shlex.quote(source.place)
     reason = (
         f"{row.collection} already has this path from {where}. Name another collection: -c NAME. If this"
-        f" source is held already, let go of it first: quire sources remove {place} -c {row.collection}"
+        f" source is held already, remove it first: quire sources remove {place} -c {row.collection}"
     )
     return Item(REFUSE, found.path, reason, fails=True)
 

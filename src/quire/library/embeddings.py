@@ -77,14 +77,14 @@ class Embeddings(OpenLibrary):
             raise SettingError("embed.model", f"this library is embedded with {active.name}. {change}")
 
     def _check_dimension(self) -> None:
-        """Refuse a model that is not what it was; to embed everything anew takes a word from its owner."""
+        """Refuse a model whose vectors have another dimension: only a person decides to embed all again."""
         active = self._active()
         embedder = self._embedder(active.name) if active else None
         if active and embedder and embedder.dimension != active.dimension:
             raise EmbeddingError(
                 active.name,
                 f"returns {embedder.dimension} dimensions; this library has {active.dimension}. "
-                f"Embed it anew: quire embed --model {active.name}",
+                f"Embed it again: quire embed --model {active.name}",
             )
 
     def _meaning(self, mode: str) -> Meaning | None:

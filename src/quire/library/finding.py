@@ -17,7 +17,7 @@ from quire.stores import Counts, DocumentRow, Filters
 from quire.tokens import counter
 from quire.tree import Tree
 
-_WEIGHED = 30  # results that a context pack is made of, at most
+_PACKED = 30  # results that a context pack is made of, at most
 
 
 class Finding(Embeddings):
@@ -101,7 +101,7 @@ class Finding(Embeddings):
             settings = replace(settings, max_tokens=max_tokens)
         with self.store.reading():
             found = self.search(
-                query, collection=collection, paths=paths, limit=_WEIGHED, mode=mode, explain=True
+                query, collection=collection, paths=paths, limit=_PACKED, mode=mode, explain=True
             )
             sources: dict[int, Source] = {}
             critical = [self._pack_source(row, sources) for row in self._critical(collection)]

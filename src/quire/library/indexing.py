@@ -154,7 +154,7 @@ class Indexing(Embeddings):
         return self.store.sources()
 
     def _adopt(self) -> None:
-        """Give a library of before the sources that its documents came from."""
+        """Give a library from before sources existed those that its documents came from."""
         if not self.store.adopted():
             with self.store.writing():
                 named.adopt(self.store)
@@ -163,7 +163,7 @@ class Indexing(Embeddings):
     def remove_source(
         self, place: str, *, collection: str | None = None, dry_run: bool = False
     ) -> list[DocumentRow]:
-        """Let go of a source; the documents that went with it: those that no other source holds.
+        """Remove a source, and the documents that no other source holds; these documents.
 
         With `dry_run` they are those that would go. Raises NoResults for what is no source.
         """

@@ -124,14 +124,14 @@ def _check(found: dict[str, Any]) -> None:
         raise SettingError("text", "is missing")
     for name in ("collection", "path", "title"):
         if not isinstance(found.get(name), str | None):
-            raise SettingError(name, f"wants a word, not {found[name]!r}")
+            raise SettingError(name, f"must be a string, not {found[name]!r}")
     tags = found.get("tags") or []
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise SettingError("tags", f"wants a list of words, not {tags!r}")
+        raise SettingError("tags", f"must be a list of strings, not {tags!r}")
     for name in ("created_at", "updated_at"):
         when = found.get(name) or 0
         if type(when) is not int or not 0 <= when <= _LATEST:
-            raise SettingError(name, f"wants milliseconds since 1970, not {when!r}")
+            raise SettingError(name, f"must be milliseconds since 1970, not {when!r}")
 
 
 # ------------------------------------------------------------------------------------------ times

@@ -270,7 +270,7 @@ class _Walk:
             elif left := self._left_out(place, is_folder=False):
                 yield left
             else:
-                yield self._weigh(place, entry.stat(follow_symlinks=False))
+                yield self._checked(place, entry.stat(follow_symlinks=False))
         except FileNotFoundError:  # it vanished since its folder was listed
             return
         except OSError as problem:
@@ -313,9 +313,9 @@ class _Walk:
         elif is_folder:
             self.linked.append(place)
         else:
-            yield self._weigh(place, target)
+            yield self._checked(place, target)
 
-    def _weigh(self, place: _Place, found: os.stat_result) -> FoundFile | Skipped:
+    def _checked(self, place: _Place, found: os.stat_result) -> FoundFile | Skipped:
         if not stat.S_ISREG(found.st_mode):
             return Skipped(place.path, _kind(found))
         if found.st_size > self.settings.max_bytes:

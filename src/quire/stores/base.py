@@ -214,7 +214,7 @@ class Sources(Protocol):
         ...
 
     def adopted(self) -> bool:
-        """Whether every document has its source. Libraries of before sources existed have none."""
+        """Whether every document has its source. Libraries from before sources existed have none."""
         ...
 
     def note_adopted(self) -> None:

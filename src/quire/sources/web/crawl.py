@@ -252,7 +252,7 @@ class Crawler:
         async def read(url: str) -> None:
             try:
                 if not await self._robots.allows(url):
-                    raise Refused(url, "is not for robots, says robots.txt")
+                    raise Refused(url, "disallowed by robots.txt")
                 found[url] = await self._page(url, follow=follow)
             except SourceError as problem:
                 self.visit.fail(url, problem)

@@ -69,7 +69,7 @@ class Guard:
         if self._allows(target.host, target.port):
             return
         if target.port not in PORTS.values():
-            raise Refused(str(target), f"wants port {target.port}, not 80 or 443. {_how(target.authority)}")
+            raise Refused(str(target), f"names port {target.port}, not 80 or 443. {_how(target.authority)}")
         if is_address(target.host) and not is_public(target.host):
             raise Refused(str(target), f"is not at a public address. {_how(target.host)}")
 

@@ -242,6 +242,6 @@ def _now() -> int:
 
 
 def _values(new: Prepared) -> tuple[object, ...]:
-    """The columns of a document that each version sets anew."""
+    """The columns of a document that each version sets."""
     about = (new.url, new.root, new.format, new.title, new.source, new.checksum, new.size, new.mtime_ns)
     return (*about, new.made_by, len(new.chunks))

@@ -35,8 +35,8 @@ def search(
 ) -> None:
     """Find the sections that answer a query, by their words and by their meaning.
 
-    Words rank, "phrases" must be there, -words must not; a OR b, prefix*, heading:word, title:word
-    and path:folder/ work too.
+    Plain words affect ranking; "phrases" are required; -words are excluded. a OR b, prefix*, heading:word,
+    title:word and path:folder/ work too.
 
     \b
     Examples:

@@ -37,7 +37,7 @@ Collection = Annotated[
 Address = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(meant)]
 NameList = Annotated[list[Address], Field(max_length=1000), BeforeValidator(_as_list)]
 Paths = Annotated[NameList, Field(description="Only paths that begin so, or match a pattern with *.")]
-Tags = Annotated[NameList, Field(description="Words to sort entries by; with several, all must be there.")]
+Tags = Annotated[NameList, Field(description="Words to sort entries by; an entry must have all of them.")]
 Question = Annotated[
     str,
     Field(

@@ -58,7 +58,7 @@ class Job:
         self.work, self.unit, self.total = work, unit, total
 
     def advance(self, amount: int, failed: int = 0) -> None:
-        """So much more is done, of which so much could not be."""
+        """Report `amount` more units; `failed` of them failed."""
         self.done += amount
         self.failed += failed
         self._go_on()
@@ -153,7 +153,7 @@ class Threads:
         return library
 
     def close(self) -> None:
-        """Let go of the library, after what is under way."""
+        """Close the library, after the work under way."""
         for thread in (self._reader, self._writer):
             thread.submit(self._let_go)
             thread.shutdown()

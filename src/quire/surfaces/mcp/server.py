@@ -139,7 +139,7 @@ class Service:
 
     async def _add(self, asked: Add, context: ServerRequestContext[Any]) -> Answer:
         if bool(asked.content) == bool(asked.sources) or bool(asked.content) != bool(asked.path):
-            raise SettingError("add", "wants either sources, or content with a path to call it by")
+            raise SettingError("add", "needs either sources, or content with a path to file it under")
         sources = [self._allowed(source) for source in asked.sources]
         job = self._job(asked.path or ", ".join(asked.sources))
         work = self.threads.write(lambda library: _index(library, asked, sources, job), create=True)
@@ -149,7 +149,7 @@ class Service:
         try:
             return await _watched(job, work, context)
         finally:
-            job.stop.set()  # a call that was cancelled wants no more of it
+            job.stop.set()  # the call was cancelled
 
     def _job(self, what: str) -> Job:
         """A new job; the oldest of those that have ended are forgotten."""

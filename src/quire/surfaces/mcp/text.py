@@ -129,7 +129,7 @@ class Page:
     """Where an answer begins, how long it may be, and the cursor for what comes after it.
 
     `version` changes when what is read from does: then a cursor is stale. A cursor holds no secret
-    and opens nothing: its digests guard against mistakes, and everything else is asked for anew.
+    and opens nothing: its digests guard against mistakes, and everything else is asked for again.
     """
 
     def __init__(

@@ -335,7 +335,7 @@ def added(asked: Add, report: Report, settings: TokenSettings) -> Answer:
     lines = [f"failed: {one.source}: {one.reason}" for one in report.failed]
     lines += [f"skipped: {one.source}: {one.reason}" for one in report.skipped]
     lines += [f"warning: {said}" for said in report.warnings]
-    lines += [f"no file any more, but kept: {address}" for address in report.missing]
+    lines += [f"kept, though its file is gone: {address}" for address in report.missing]
     rows = [f"> - {on_one_line(line)}" for line in lines]
     text, _ = page.rows(f"{render.report_line(report)}.", rows, len(rows), cursors=False)
     return Answer(text, is_error=render.report_code(report) == render.FAILED)
@@ -376,7 +376,7 @@ def remember(library: Library, asked: Remember) -> Answer:
     keep = library.remember if asked.kind == "memory" else library.learn
     given = {"collection": asked.collection, "title": asked.title}
     row = keep(asked.text, tags=asked.tags, **{name: value for name, value in given.items() if value})
-    return Answer(f"Kept, to be found with recall.\n\n> {on_one_line(row.address)}")
+    return Answer(f"Saved. Find it again with recall.\n\n> {on_one_line(row.address)}")
 
 
 class Forget(Arguments):
