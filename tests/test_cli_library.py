@@ -18,7 +18,8 @@ from tests.commands import run
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
 RESULT = (
     "address collection kind path url title heading trail breadcrumb header_path snippet score match start"
-    " end byte_start byte_end start_line end_line depth document_id chunk_ids merged_from promotion stale"
+    " end byte_start byte_end start_line end_line tokens parent parent_title parent_tokens depth document_id"
+    " chunk_ids merged_from promotion stale"
 )
 
 
@@ -38,7 +39,10 @@ def test_add_search_read_toc_list_status(place: Path) -> None:
     assert err == ""
     assert (place / ".quire" / "library.db").exists()
     out, _ = run(place, "search", "package manager")
-    assert out.splitlines()[:2] == ["  1. docs:guide.md#install", "     Guide › Install  (lines 5–8)"]
+    assert out.splitlines()[:2] == [
+        "  1. docs:guide.md#install",
+        "     Guide › Install  (lines 5–8, 10 of 19 tokens in docs:guide.md#guide)",
+    ]
     assert "**package** **manager**" in out
     assert run(place, "read", "docs:guide.md#install")[0] == "## Install\n\nUse the package manager.\n\n"
     assert run(place, "read", "guide.md", "Use")[0] == "## Use\n\nRun it.\n"

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from quire import config
-from quire.config import STRATEGIES, ChunkSettings, Config, Loaded, Project, load
+from quire.config import STRATEGIES, ChunkSettings, Config, Project
 from quire.errors import SettingError, nearest
+from quire.settings import LIBRARY, MCP_KEY, Loaded, load
 from tests.commands import user_settings
 
 
@@ -124,7 +125,7 @@ def test_every_variable_that_a_command_reads_is_known() -> None:
     from quire.surfaces.cli import quire as commands
 
     read = {option.envvar for command in commands.commands.values() for option in command.params} - {None}
-    assert read == {config.LIBRARY, config.MCP_KEY}
+    assert read == {LIBRARY, MCP_KEY}
 
 
 def test_the_project_is_no_setting(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,12 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import quire
-import quire.stores.rows
+from quire import fusion
 from quire.address import id_of
 from quire.config import override
 from quire.errors import LibraryError, NoResults, NotText, SettingError
 from quire.ingest.prepare import prepare
 from quire.library import Library
+from quire.result import Hit
 from quire.snippet import snippet
 from tests.markdowns import SHARED, needs_shared
 from tests.words import WORDS
@@ -458,14 +460,71 @@ def test_matching_siblings_are_returned_as_their_parent(library: Library) -> Non
     assert library.read(result.address).text.endswith("lion\n\n")
 
 
-def test_a_section_is_returned_once_however_many_of_its_parts_match(library: Library) -> None:
-    """DESIGN §2: a result is a section; strong and weak parts of one are one result."""
+def test_a_large_section_is_returned_in_parts_that_do_not_overlap(library: Library) -> None:
+    """Issue: what is larger stands as its parts; by the founding rules a section is returned once."""
     text = "# A\n\n" + "".join(
         f"Sentence {n} of zebra. " + "filler words here. " * (n % 7) for n in range(300)
     )
     library.add(content=text + "\n\n# B\n\nzebra\n", path="a.md", collection="c")
+    results = library.search("zebra sentence", limit=30).results
+    spans = sorted((result.start, result.end) for result in results)
+    assert all(before[1] <= after[0] for before, after in pairwise(spans))
+    assert max(result.tokens for result in results) <= 800
+    library.config = override(library.config, {"search": {"merging": "ra"}})
     found = [result.address.partition("~")[0] for result in library.search("zebra sentence").results]
     assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "nodes", "windows"])
+def test_no_result_is_larger_than_asked_for(library: Library, strategy: str) -> None:
+    """Issue: a result is never more than search.max_result_tokens; what is around it is named."""
+    text = "word " * 20_000 + "The zebra sleeps. " + "word " * 20_000
+    library.config = override(library.config, {"chunk": {"strategy": strategy}})
+    library.add(content=text, path="long.txt", collection="c")
+    library.add(content=f"# Top\n\n## Zebras\n\n{text}\n\n## Other\n\nx\n", path="long.md", collection="c")
+    results = {result.path: result for result in reversed(library.search("sleeps").results)}
+    assert results.keys() == {"long.md", "long.txt"}
+    for result in results.values():
+        assert result.tokens <= 800
+        assert result.end - result.start <= 4 * 800
+        source = library.source(f"c:{result.path}")
+        part = source[result.byte_start : result.byte_end].decode()
+        assert part == source.decode()[result.start : result.end]
+        assert "**sleeps**" in result.snippet
+        assert "zebra sleeps" in part
+        assert result.parent
+        assert result.parent_tokens > 10_000
+        assert len(library.read(result.parent).text) > len(part)
+        assert part in library.read(result.address).text
+
+
+def test_results_name_the_next_larger_place(library: Library) -> None:
+    """Issue: the parent's address, title and size, so that a reader can widen with one call."""
+    library.add(content="# Top\n\n## Zebra\n\nstripes\n\n## Lion\n\nmane\n", path="a.md", collection="c")
+    (result,) = library.search("stripes").results
+    assert (result.address, result.parent, result.parent_title) == ("c:a.md#zebra", "c:a.md#top", "Top")
+    assert 0 < result.tokens < result.parent_tokens
+
+
+def test_neighbouring_parts_are_one_result_with_an_address(library: Library) -> None:
+    """Issue: a run of neighbouring chunks is a place, and can be read by its address."""
+    filler = "".join(f"Filler number {n} says nothing of them. " for n in range(300))
+    zebras = "".join(f"Zebra fact {n} is about stripes. " for n in range(80))
+    library.add(content=f"# A\n\n{filler}\n\n{zebras}\n\n{filler}\n", path="a.md", collection="c")
+    result = library.search("zebra stripes").results[0]
+    assert re.search(r"~\d+-\d+$", result.address)
+    assert library.read(result.address).text == library.source("c:a.md").decode()[result.start : result.end]
+    with pytest.raises(NoResults, match="has no part 98-99"):
+        library.read("c:a.md#a~98-99")
+
+
+def test_ranks_can_be_fused(library: Library) -> None:
+    """DESIGN §6: search.fusion = "rrf" gives Σ w/(60 + rank)."""
+    words = [Hit(1, 1, 0, 9.0), Hit(2, 1, 0, 5.0)]
+    near = [Hit(2, 1, 0, 0.9, "semantic"), Hit(3, 1, 0, 0.8, "semantic")]
+    fused = fusion.fuse_ranks(words, near, 1.5)
+    assert [(hit.chunk, hit.match) for hit in fused] == [(2, "both"), (3, "semantic"), (1, "keyword")]
+    assert fused[0].score == pytest.approx(1 / 62 + 1.5 / 61)
 
 
 def test_a_result_can_be_explained(filled: Library) -> None:

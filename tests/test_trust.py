@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire import config, policy, trust
-from quire.config import Config, Project, load
+from quire import policy, trust
+from quire.config import Config, Project
 from quire.errors import SettingError
+from quire.settings import FILE, load
 from tests import models_server
 from tests.commands import environment, run, user_settings
 from tests.models_server import Models
@@ -513,4 +514,4 @@ def test_help_shows_how() -> None:
     """`quire trust --help` explains itself with examples."""
     out, _ = run(Path.cwd(), "trust", "--help")
     assert "quire trust --list --json" in out
-    assert config.FILE in out
+    assert FILE in out

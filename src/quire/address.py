@@ -1,4 +1,4 @@
-"""Addresses: `collection:path`, `collection:path#slug` and `collection:path#slug~2`.
+"""Addresses: `collection:path`, `collection:path#slug`, and `#slug~2` or `#slug~2-4` for parts of a section.
 
 A path may itself hold `:` and `#`, so an address can be read in several ways; a collection holds no colon.
 """
@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 
 from quire.errors import SettingError
 
-_PART = re.compile(r"[0-9]{1,9}")
+_PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _NAMESPACE = UUID("6f1a7c3e-2f0b-5d7e-9a54-0c9f8b1d2e63")
 
 
@@ -24,11 +24,12 @@ def of_section(document: str, slug: str) -> str:
     return f"{document}#{slug}" if slug else document
 
 
-def of_part(section: str, part: int, *, is_root: bool) -> str:
-    """The address of a part of a section, counted from 1; part 0 is the whole section."""
+def of_part(section: str, part: int, last: int = 0, *, is_root: bool) -> str:
+    """The address of a part of a section, counted from 1, or of several; part 0 is the whole section."""
     if not part:
         return section
-    return f"{section}#~{part}" if is_root else f"{section}~{part}"
+    parts = f"{part}-{last}" if last > part else str(part)
+    return f"{section}#~{parts}" if is_root else f"{section}~{parts}"
 
 
 def readings(address: str) -> list[tuple[str | None, str, str]]:
@@ -53,10 +54,11 @@ def without_section(address: str) -> str:
     return address.partition("#")[0]
 
 
-def split_part(name: str) -> tuple[str, int] | None:
-    """The slug and number of `slug~2`; None if a name does not end so."""
+def split_part(name: str) -> tuple[str, int, int] | None:
+    """The slug, and the first and the last part of `slug~2` or `slug~2-4`; None if a name does not end so."""
     slug, _, part = name.rpartition("~")
-    return (slug, int(part)) if _PART.fullmatch(part) else None
+    found = _PART.fullmatch(part)
+    return (slug, int(found[1]), int(found[2] or found[1])) if found else None
 
 
 def check_collection_name(name: str) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from quire import analyze
 from quire.address import id_of, of_part, of_section
+from quire.document import Document
 from quire.freshness import is_stale
 from quire.query import Query
 from quire.result import Hit, Merged, Result
-from quire.snippet import snippet
+from quire.snippet import densest, snippet
 from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
 
 
 class Citations:
     """Turns merged hits into results."""
 
-    def __init__(self, store: Store, asked: Query, explain: bool) -> None:
-        self.store, self.asked, self.explain = store, asked, explain
+    def __init__(self, store: Store, asked: Query, max_tokens: int, explain: bool) -> None:
+        self.store, self.asked, self.max_tokens, self.explain = store, asked, max_tokens, explain
         self.terms = _terms_of(asked)
         self.stale: dict[int, bool] = {}
         self.sections: dict[tuple[int, int], SectionRow] = {}
@@ -34,11 +36,12 @@ class Citations:
     ) -> Result:
         section = self._section(found.document, found.section)
         own = [chunks[hit.chunk] for hit in found.hits]
-        span = _span(found, section, own)
-        part = own[0].part if len(own) == 1 and not found.merged_from else 0
-        titles = section.titles
+        is_part = found.is_run or (len(own) == 1 and not found.merged_from)
+        span = self._part(document, own) if is_part else _span_of_section(found, section)
+        parts = sorted(chunk.part for chunk in own) if is_part else [0]
+        larger, titles = self._larger(section, span), section.titles
         return Result(
-            address=_address(document, section, part),
+            address=_address(document, section, parts[0], parts[-1]),
             collection=document.collection,
             kind=document.kind,
             path=document.path,
@@ -48,10 +51,19 @@ class Citations:
             trail=titles,
             breadcrumb=breadcrumb(titles),
             header_path=section.header_path,
-            snippet=self._snippet(document, own[0]),
+            snippet=self._snippet(document, own[0], span),
             score=round(found.score, 6),
             match=found.hits[0].match,
-            **span,
+            start=span.start,
+            end=span.end,
+            byte_start=span.byte_start,
+            byte_end=span.byte_end,
+            start_line=span.start_line,
+            end_line=span.end_line,
+            tokens=span.tokens,
+            parent=_address(document, larger) if larger else None,
+            parent_title=larger.title if larger else None,
+            parent_tokens=larger.tokens if larger else 0,
             depth=section.level,
             document_id=document.id,
             chunk_ids=tuple(self._chunk_id(document, chunk) for chunk in own),
@@ -63,6 +75,25 @@ class Citations:
             explain=self._explanation(found, ranks) if self.explain else {},
         )
 
+    def _part(self, document: DocumentRow, chunks: Sequence[ChunkRow]) -> Span:
+        """Neighbouring chunks; of one that is too large by itself, the piece with the most matches."""
+        span = _span_of_chunks(chunks)
+        if len(chunks) > 1 or span.tokens <= self.max_tokens:
+            return span
+        text = self.store.passage(document.seq, span.byte_start, span.byte_end)
+        size = max(1, len(text) * self.max_tokens // span.tokens)
+        start, end = (span.start + place for place in densest(text, self.terms, size))
+        source = Document.restored(self.store.source(document.seq), document.path)
+        byte_start, byte_end = source.bytes_at([start, end])
+        first, last = source.lines_at([start, end - 1])
+        return Span(start, end, byte_start, byte_end, first, last, span.tokens * (end - start) // len(text))
+
+    def _larger(self, section: SectionRow, span: Span) -> SectionRow | None:
+        """The next larger place: the section, where it has more text than the result, or its parent."""
+        if span.end < section.end or span.start > section.start:
+            return section
+        return self._section(section.document, section.parent) if section.parent >= 0 else None
+
     def _chunk_id(self, document: DocumentRow, chunk: ChunkRow) -> str:
         section = self._section(chunk.document, chunk.section)
         return id_of(document.kind, _address(document, section, chunk.part))
@@ -73,9 +104,10 @@ class Citations:
             self.sections[key] = self.store.section(document, position)
         return self.sections[key]
 
-    def _snippet(self, document: DocumentRow, chunk: ChunkRow) -> str:
-        text = self.store.passage(document.seq, chunk.byte_start, chunk.byte_end)
-        return snippet(text, self.terms)
+    def _snippet(self, document: DocumentRow, chunk: ChunkRow, span: Span) -> str:
+        """A snippet of the best chunk, as far as it is in the result."""
+        start, end = max(chunk.byte_start, span.byte_start), min(chunk.byte_end, span.byte_end)
+        return snippet(self.store.passage(document.seq, start, end), self.terms)
 
     def _is_stale(self, document: DocumentRow) -> bool:
         if document.seq not in self.stale:
@@ -101,30 +133,46 @@ class Citations:
         }
 
 
-def _span(found: Merged, section: SectionRow, own: list[ChunkRow]) -> dict[str, int]:
-    """The whole section where sections were merged, its own text where parts were, else the chunk."""
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a result begins and ends, and how many tokens it has."""
+
+    start: int
+    end: int
+    byte_start: int
+    byte_end: int
+    start_line: int
+    end_line: int
+    tokens: int
+
+
+def _span_of_chunks(chunks: Sequence[ChunkRow]) -> Span:
+    """From the first of neighbouring chunks to the last."""
+    first, last = min(chunks, key=lambda one: one.start), max(chunks, key=lambda one: one.end)
+    return Span(
+        first.start,
+        last.end,
+        first.byte_start,
+        last.byte_end,
+        first.start_line,
+        last.end_line,
+        sum(chunk.tokens for chunk in chunks),
+    )
+
+
+def _span_of_section(found: Merged, section: SectionRow) -> Span:
+    """The whole section where sections were merged, else its own text."""
     if found.merged_from:
-        end, byte_end, end_line = section.end, section.byte_end, section.end_line
-    elif len(own) > 1:
-        end, byte_end, end_line = section.own_end, section.byte_own_end, section.own_end_line
+        ends = section.end, section.byte_start, section.byte_end, section.start_line, section.end_line
     else:
-        chunk = own[0]
-        return {
-            name: getattr(chunk, name)
-            for name in ("start", "end", "byte_start", "byte_end", "start_line", "end_line")
-        }
-    return {
-        "start": section.start,
-        "end": end,
-        "byte_start": section.byte_start,
-        "byte_end": byte_end,
-        "start_line": section.start_line,
-        "end_line": end_line,
-    }
+        own = section.byte_own_end, section.start_line, section.own_end_line
+        ends = section.own_end, section.byte_start, *own
+    share = (ends[0] - section.start) / max(1, section.end - section.start)
+    return Span(section.start, *ends, round(section.tokens * share))
 
 
-def _address(document: DocumentRow, section: SectionRow, part: int = 0) -> str:
-    return of_part(of_section(document.address, section.slug), part, is_root=not section.slug)
+def _address(document: DocumentRow, section: SectionRow, part: int = 0, last: int = 0) -> str:
+    return of_part(of_section(document.address, section.slug), part, last, is_root=not section.slug)
 
 
 def breadcrumb(titles: Iterable[str]) -> str:

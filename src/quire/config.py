@@ -1,28 +1,20 @@
 """All defaults, in one place: a frozen dataclass for each stage. Values are checked where they enter.
 
-Stages receive their settings and never look for them. A surface calls `load()`: defaults, then the user's
-own file, then the project's (the nearest quire.toml upward), then QUIRE_* variables. A project file that
-is not trusted may only narrow: what it may not set is marked here, beside the default.
+Stages receive their settings and never look for them: settings.py loads them. A project file that is not
+trusted may only narrow: what it may not set is marked here, beside the default.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from os.path import exists, isfile  # unlike those of Path, they are False where they may not look
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from quire import places, policy, trust
+from quire import policy
 from quire.errors import SettingError, nearest
 from quire.policy import at_most, guarded, secret, within_folder
 from quire.version import VERSION
 
-FILE = "quire.toml"
-PREFIX = "QUIRE_"
-LIBRARY, MCP_KEY = "QUIRE_LIBRARY", "QUIRE_MCP_KEY"  # options of commands, not settings
-MAX_BYTES, MAX_DOTS = 65_536, 500  # of a file, and of one line of it: a key of 30,000 parts takes 3.5 GB
 S = TypeVar("S")
 
 
@@ -252,7 +244,11 @@ class SearchSettings:
     min_cosine: float = 0.2  # chunks below this cosine similarity are dropped
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
     document_evidence: float = 0.1  # how much the rest of a document counts for each of its chunks
+    fusion: str = "sum"  # how words and meaning are added: "sum" of their scores, or "rrf" of their ranks
+    max_result_tokens: int = 800  # no result is larger; what is larger is returned in parts
+    merging: str = "bounded"  # how sections merge; "ra" merges by plain sums, with no bound and no floor
     merge_from: float = 0.7  # of the best score in its document: a weaker section is not merged
+    sharpness: float = 8.0  # scores are raised to this power before those of siblings are added
     aggregation_threshold: float = 0.5  # siblings merge when a larger share of them matches
     min_aggregation_matches: int = 2
     score_cap_multiplier: float = 2.0  # a merged section scores at most so many times its best child
@@ -265,7 +261,11 @@ class SearchSettings:
         _within("min_cosine", self.min_cosine, -1, 1)
         _within("neighbours", self.neighbours, 0, 1)
         _within("document_evidence", self.document_evidence, 0, 10)
+        _one_of("fusion", self.fusion, ("sum", "rrf"))
+        _one_of("merging", self.merging, ("bounded", "ra"))
+        _within("max_result_tokens", self.max_result_tokens, 16, 10_000_000)
         _within("merge_from", self.merge_from, 0, 2)
+        _within("sharpness", self.sharpness, 1, 100)
         _within("aggregation_threshold", self.aggregation_threshold, 0, 1)
         _within("min_aggregation_matches", self.min_aggregation_matches, 1, 1_000_000)
         _within("score_cap_multiplier", self.score_cap_multiplier, 1, 1000)
@@ -353,142 +353,3 @@ def _words(name: str, value: Any) -> tuple[str, ...]:
 
 
 _A = {int: "a whole number", float: "a number", str: "a string"}
-
-
-# --------------------------------------------------------------------------------------- loading
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The settings in force, and what the user should know about them, one line each."""
-
-    config: Config
-    notes: tuple[str, ...] = ()
-
-
-def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
-    """The settings in force in a folder: defaults, the user's file, the project's file, QUIRE_* variables."""
-    variables = os.environ if environ is None else environ
-    config, notes = user_settings(variables), list[str]()
-    if path := project_file(folder, variables):
-        config = _with_project(config, read_settings(path), trust.Records.read(variables), notes)
-    return Loaded(_with_variables(config, variables, notes), tuple(notes))
-
-
-def project_file(folder: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """The nearest quire.toml upward from a folder; None if there is none, or if it is the user's own."""
-    place = (folder or places.working_folder()).absolute()
-    found = next((up / FILE for up in (place, *place.parents) if isfile(up / FILE)), None)  # noqa: PTH113
-    return None if found is None or is_own(found, environ) else found
-
-
-def is_own(path: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a file is the user's own settings."""
-    own = _own_file(environ)
-    return own is not None and exists(own) and exists(path) and own.samefile(path)  # noqa: PTH110
-
-
-def _own_file(environ: Mapping[str, str]) -> Path | None:
-    folder = places.settings_folder(environ)
-    return folder and folder / FILE
-
-
-def user_settings(environ: Mapping[str, str]) -> Config:
-    """The defaults, changed by the user's own file."""
-    own = _own_file(environ)
-    return read_settings(own).over(DEFAULT) if own and isfile(own) else DEFAULT  # noqa: PTH113
-
-
-class SettingsFile(NamedTuple):
-    """A quire.toml: where it is, what it holds, and its bytes, which `content` was parsed from."""
-
-    path: Path
-    content: dict[str, Any]
-    source: bytes
-
-    def over(self, config: Config) -> Config:
-        """Settings changed as the file says, whether it is trusted or not."""
-        return override(config, self.content)
-
-    def narrowing(self, config: Config) -> tuple[Config, dict[str, Any]]:
-        """Settings changed as far as a file may without trust, and the values that need it, by name."""
-        return policy.narrowed(config, self.over(config), str(self.path.parent))
-
-
-def read_settings(path: Path) -> SettingsFile:
-    """A quire.toml, parsed. A library that it names by a relative path is relative to its folder."""
-    folder = path.parent.resolve()
-    source = _bytes_of(path)
-    content = _parsed(path, source)
-    if isinstance(name := content.get("library"), str):
-        content["library"] = places.library_path(name, folder)
-    return SettingsFile(folder / path.name, content, source)
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            source = file.read(MAX_BYTES + 1)
-    except OSError as problem:
-        raise SettingError(str(path), f"cannot be read: {problem.strerror}") from None
-    if len(source) > MAX_BYTES or any(line.count(b".") > MAX_DOTS for line in source.splitlines()):
-        limits = f"{MAX_BYTES:,} bytes, or a line of it has over {MAX_DOTS:,} dots"
-        raise SettingError(str(path), f"has over {limits}. Make it shorter.")
-    return source
-
-
-def _parsed(path: Path, source: bytes) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(source.decode("utf-8"))
-    except (ValueError, RecursionError) as problem:  # of TOML, of UTF-8, of a number with 5,000 digits
-        raise SettingError(str(path), f"is not TOML: {problem}") from None
-
-
-def _with_project(config: Config, file: SettingsFile, records: trust.Records, notes: list[str]) -> Config:
-    """Settings changed as far as a project file may; a note names what was ignored."""
-    notes += [records.problem] if records.problem else []
-    trusted = records.holds(file.path, file.source)
-    changed, ignored = (file.over(config), {}) if trusted else file.narrowing(config)
-    if ignored:
-        names = ", ".join(ignored)
-        notes.append(f"{file.path} is not trusted. Ignored: {names}. To accept them: quire trust")
-    return replace(changed, project=Project(str(file.path.parent), trusted))
-
-
-# ------------------------------------------------------------------------------------- variables
-
-
-def _with_variables(config: Config, environ: Mapping[str, str], notes: list[str]) -> Config:
-    known = variables()
-    for name in sorted(known.keys() & environ.keys()):
-        change: Any = environ[name]
-        for key in reversed(known[name]):
-            change = {key: change}
-        config = override(config, change)
-    given = {name for name in environ if name.startswith(PREFIX)}
-    if unknown := sorted(given - known.keys() - {LIBRARY, MCP_KEY}):
-        notes.append(_unknown(unknown, list(known)))
-    return config
-
-
-def variables() -> dict[str, tuple[str, ...]]:
-    """Every variable that is a setting: QUIRE_CHUNK_AUTO_MAX_TOKENS is ("chunk", "auto", "max_tokens")."""
-    found = {f"{PREFIX}{'_'.join(keys).upper()}": keys for keys in policy.paths(DEFAULT)}
-    found.pop(LIBRARY)  # the -L of every command reads it
-    return found
-
-
-_LISTED = 5  # unknown variables in a note
-
-
-def _unknown(names: list[str], known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    told, ends = [], [name.removeprefix(PREFIX) for name in (*known, LIBRARY, MCP_KEY)]
-    for name in names[:_LISTED]:
-        near = get_close_matches(name.removeprefix(PREFIX), ends, n=1)
-        told.append(f"{name} is not a setting." + (f" Did you mean {PREFIX}{near[0]}?" if near else ""))
-    told += [f"{len(names) - _LISTED:,} more are none."] if len(names) > _LISTED else []
-    return " ".join(told)

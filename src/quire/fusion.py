@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from quire.result import Hit
 
+_RANKS = 60  # in the sum of reciprocal ranks, as its inventors have it
 _NEXT = ((1, 1.0), (-1, 1.0), (2, 0.5), (-2, 0.5))  # how far a neighbour is, and how much it counts
 
 
@@ -32,6 +34,17 @@ def fuse(words: Sequence[Hit], near: Sequence[Hit], cosines: Mapping[int, float]
         score = share + weight * max(cosine, 0.0)
         fused.append(Hit(chunk, hit.document, hit.section, score, match, share, cosine))
     return sorted(fused, key=lambda hit: (-hit.score, hit.chunk))
+
+
+def fuse_ranks(words: Sequence[Hit], near: Sequence[Hit], weight: float) -> list[Hit]:
+    """Hits by words and by meaning as one list, by reciprocal ranks: Σ w/(60 + rank)."""
+    found: dict[int, Hit] = {}
+    for ranked, times, name in ((words, 1.0, "keyword"), (near, weight, "semantic")):
+        for rank, hit in enumerate(ranked, 1):
+            old = found.get(hit.chunk)
+            score = (old.score if old else 0.0) + times / (_RANKS + rank)
+            found[hit.chunk] = replace(hit, score=score, match="both" if old else name)
+    return sorted(found.values(), key=lambda hit: (-hit.score, hit.chunk))
 
 
 def _match(by_words: bool, by_meaning: bool) -> str:

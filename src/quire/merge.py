@@ -33,14 +33,16 @@ def sections(
     threshold: float = DEFAULT.search.aggregation_threshold,
     min_matches: int = DEFAULT.search.min_aggregation_matches,
     score_cap: float = DEFAULT.search.score_cap_multiplier,
+    max_tokens: int | None = None,
 ) -> list[Merged]:
     """The sections that answer, best first; ties are in order of document and position.
 
     `nodes` holds every section with a hit and all its ancestors. More than `threshold` of a section's
     children and at least `min_matches` of them must match for it to replace them; it then scores at
-    most `score_cap` times the best of them, which presumes that scores are not negative.
+    most `score_cap` times the best of them, which presumes that scores are not negative. No section of
+    more than `max_tokens` replaces others.
     """
-    rules = _Rules(threshold, min_matches, score_cap)
+    rules = _Rules(threshold, min_matches, score_cap, max_tokens)
     own = _by_section(hits)
     matching: defaultdict[Key, list[Merged]] = defaultdict(list)  # by the parent that may replace them
     settled: list[Merged] = []
@@ -63,6 +65,25 @@ def apart(hits: Iterable[Hit]) -> list[Merged]:
     ]
 
 
+def runs(found: Merged, tokens: Mapping[int, int], max_tokens: int) -> list[Merged]:
+    """The hits of a section that is too large to be returned, each run of neighbouring chunks by itself.
+
+    `tokens` are those of the chunks. No run has more than `max_tokens`, unless one chunk has.
+    """
+    groups: list[list[Hit]] = []
+    for hit in sorted(found.hits, key=lambda hit: hit.chunk):
+        last = groups[-1] if groups else []
+        size = sum(tokens[one.chunk] for one in (*last, hit))
+        if last and hit.chunk == last[-1].chunk + 1 and size <= max_tokens:
+            last.append(hit)
+        else:
+            groups.append([hit])
+    return [
+        _in_order(replace(found, score=max(hit.score for hit in group), hits=tuple(group), is_run=True))
+        for group in groups
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Rules:
     """When a section replaces its matching children, and what it then scores."""
@@ -70,9 +91,12 @@ class _Rules:
     threshold: float
     min_matches: int
     score_cap: float
+    max_tokens: int | None = None
 
     def absorbs(self, node: Node, mine: list[Hit], below: list[Merged]) -> bool:
         """Whether a section takes its matching children in."""
+        if self.max_tokens is not None and node.tokens > self.max_tokens:
+            return False
         # Rule 4 lets the document be returned when it matches; it does not say that its children then
         # go. A matching preamble must not swallow better sections: the root stands beside its children,
         # and replaces them only when all of them match.

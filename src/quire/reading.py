@@ -40,8 +40,8 @@ def read(store: Store, row: DocumentRow, name: str, config: Config, max_tokens: 
 
     Raises NoResults if there is none.
     """
-    section, others, part = _section(store, row, name, config)
-    start, end = _part(store, row, section, part) if part else (section.start, section.end)
+    section, others, parts = _section(store, row, name, config)
+    start, end = _span_of(store, row, section, *parts) if parts else (section.start, section.end)
     return _cited(store, row, section, start, end, others, config, max_tokens)
 
 
@@ -53,25 +53,32 @@ def tree(store: Store, row: DocumentRow, config: Config) -> Tree:
     return Tree(document, config.tree)
 
 
-def _section(store: Store, row: DocumentRow, name: str, config: Config) -> tuple[SectionRow, int, int]:
-    """The section, how many others have its name, and the part that is meant, 0 for all."""
+Parts = tuple[int, int]  # the first and the last
+
+
+def _section(
+    store: Store, row: DocumentRow, name: str, config: Config
+) -> tuple[SectionRow, int, Parts | None]:
+    """The section, how many others have its name, and the parts that are meant, None for all."""
     sections = store.sections(row.seq)
-    slug, part = split_part(name) or (name, 0)
-    if slug != name and (not slug or any(s.slug == slug for s in sections)):
+    slug, *parts = split_part(name) or (name,)
+    if parts and (not slug or any(s.slug == slug for s in sections)):
         found = next((s for s in sections if s.slug == slug), sections[0])
-        return found, 0, part
+        return found, 0, (parts[0], parts[1])
     if not name:
-        return sections[0], 0, 0
+        return sections[0], 0, None
     found_section, others = tree(store, row, config).find(name)
-    return sections[found_section.position], others, 0
+    return sections[found_section.position], others, None
 
 
-def _part(store: Store, row: DocumentRow, section: SectionRow, part: int) -> tuple[int, int]:
-    first = row.seq * MAX_CHUNKS
-    for chunk in store.chunks(range(first, first + row.chunk_count)).values():
-        if chunk.section == section.position and chunk.part == part:
-            return chunk.start, chunk.end
-    raise NoResults(f"{of_section(row.address, section.slug)} has no part {part}.")
+def _span_of(store: Store, row: DocumentRow, section: SectionRow, first: int, last: int) -> tuple[int, int]:
+    """Where some parts of a section begin and end. Raises NoResults if there are none of these numbers."""
+    chunks = store.chunks(range(row.seq * MAX_CHUNKS, row.seq * MAX_CHUNKS + row.chunk_count)).values()
+    parts = {chunk.part: chunk for chunk in chunks if chunk.section == section.position}
+    if first not in parts or last not in parts or last < first:
+        numbers = str(first) if first == last else f"{first}-{last}"
+        raise NoResults(f"{of_section(row.address, section.slug)} has no part {numbers}.")
+    return parts[first].start, parts[last].end
 
 
 def _cited(

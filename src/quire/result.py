@@ -32,6 +32,7 @@ class Node:
     parent: int  # position of its parent; -1 for the root
     level: int
     children: int
+    tokens: int = 0  # of all its text, its subsections' too
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Merged:
     score: float
     hits: tuple[Hit, ...]
     merged_from: tuple[int, ...] = ()  # positions of the sections it replaced
+    is_run: bool = False  # it is not the section but the chunks of its hits, which are neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,10 @@ class Result:
     byte_end: int
     start_line: int
     end_line: int
+    tokens: int  # of its text
+    parent: str | None  # the address of the next larger place, to read more
+    parent_title: str | None
+    parent_tokens: int  # of all text of that place
     depth: int
     document_id: str
     chunk_ids: tuple[str, ...]

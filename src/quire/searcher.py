@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from quire import fusion, merge, query
 from quire.cite import Citations
@@ -19,7 +20,7 @@ from quire.stores import Filters, Model, Store
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
-_SHARP = 8  # scores are raised to it before siblings are added up: two that match well hardly beat the best
+Nodes = Mapping[tuple[int, int], Node]  # sections by document and position
 _MANY = 500  # chunks by meaning, of which some will be left out
 _PROMOTED = {"important": 1.5}
 
@@ -67,7 +68,7 @@ def search(
     hits, mode = ranked(store, asked, filters, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)
-    results = Citations(store, asked, explain).all(merged, hits)
+    results = Citations(store, asked, settings.max_result_tokens, explain).all(merged, hits)
     if not results:
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):
@@ -92,7 +93,9 @@ def ranked(
     if missing := store.count_unembedded(meaning.model):
         notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
     hits = _near(store, asked, filters, settings, meaning.model, vector, words)
-    if settings.mode == "hybrid":
+    if settings.mode == "hybrid" and settings.fusion == "rrf":
+        hits = fusion.fuse_ranks(words, hits, settings.meaning)
+    elif settings.mode == "hybrid":
         far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
         hits = fusion.fuse(words, hits, store.cosines(meaning.model, vector, far), settings.meaning)
     return fusion.with_neighbours(hits, settings.neighbours), settings.mode
@@ -176,12 +179,44 @@ def _merge(store: Store, hits: list[Hit], settings: SearchSettings) -> list[Merg
     size, merged = 0, list[Merged]()
     while len(merged) < settings.limit and size < len(hits):
         size = max(2 * size, 2 * settings.limit)
-        merged = _merge_some(store, hits[:size], settings)
+        some = hits[:size]
+        nodes = store.nodes({(hit.document, hit.section) for hit in some})
+        merge_some = _merge_plainly if settings.merging == "ra" else partial(_merge_bounded, store)
+        merged = merge_some(some, nodes, settings)
     return merged[: settings.limit]
 
 
-def _merge_some(store: Store, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
-    """Merge sections that match about as well as the best of their document; let the others stand."""
+def _merge_plainly(hits: list[Hit], nodes: Nodes, settings: SearchSettings) -> list[Merged]:
+    """Merge by the founding rules (R18-R23): plain sums, no bound, no floor."""
+    return merge.sections(hits, nodes, **_rules(settings))
+
+
+def _rules(settings: SearchSettings) -> dict[str, Any]:
+    return {
+        "threshold": settings.aggregation_threshold,
+        "min_matches": settings.min_aggregation_matches,
+        "score_cap": settings.score_cap_multiplier,
+    }
+
+
+def _merge_bounded(store: Store, hits: list[Hit], nodes: Nodes, settings: SearchSettings) -> list[Merged]:
+    """Merge sections that match about as well as the best of their document, into no large ones."""
+    strong, weak = _by_strength(hits, settings.merge_from)
+    sharp, most = settings.sharpness, settings.max_result_tokens
+    merged = merge.sections(_raised(strong, sharp), nodes, **_rules(settings), max_tokens=most)
+    root = 1 / sharp
+    merged = [replace(it, score=it.score**root, hits=tuple(_raised(it.hits, root))) for it in merged]
+    whole = {(found.document, found.section) for found in merged if found.merged_from}
+    merged += merge.apart(hit for hit in weak if not _is_within(nodes, hit, whole))
+    large = [found for found in merged if _is_large(found, nodes, most)]
+    tokens = {key: row.tokens for key, row in store.chunks(_chunks(large)).items()} if large else {}
+    parts = [part for found in large for part in merge.runs(found, tokens, most)]
+    found = [*(found for found in merged if not _is_large(found, nodes, most)), *parts]
+    return sorted(found, key=lambda found: (-found.score, found.document, found.section, found.hits[0].chunk))
+
+
+def _by_strength(hits: list[Hit], share: float) -> tuple[list[Hit], list[Hit]]:
+    """The hits of sections that score at least a share of the best in their document, and the others."""
     of_document: dict[int, float] = {}
     of_section: dict[tuple[int, int], float] = {}
     for hit in hits:
@@ -190,28 +225,25 @@ def _merge_some(store: Store, hits: list[Hit], settings: SearchSettings) -> list
         of_section[key] = max(hit.score, of_section.get(key, hit.score))
     strong, weak = list[Hit](), list[Hit]()
     for hit in hits:
-        floor = settings.merge_from * of_document[hit.document]
+        floor = share * of_document[hit.document]
         (strong if of_section[hit.document, hit.section] >= floor else weak).append(hit)
-    nodes = store.nodes({(hit.document, hit.section) for hit in hits})
-    merged = merge.sections(
-        _raised(strong, _SHARP),
-        nodes,
-        threshold=settings.aggregation_threshold,
-        min_matches=settings.min_aggregation_matches,
-        score_cap=settings.score_cap_multiplier,
-    )
-    root = 1 / _SHARP
-    merged = [replace(it, score=it.score**root, hits=tuple(_raised(it.hits, root))) for it in merged]
-    whole = {(found.document, found.section) for found in merged if found.merged_from}
-    alone = merge.apart(hit for hit in weak if not _is_within(nodes, hit, whole))
-    return sorted([*merged, *alone], key=lambda found: (-found.score, found.document, found.section))
+    return strong, weak
+
+
+def _is_large(found: Merged, nodes: Nodes, most: int) -> bool:
+    """Whether a section with several hits is too large to be returned whole."""
+    return len(found.hits) > 1 and nodes[found.document, found.section].tokens > most
+
+
+def _chunks(found: Iterable[Merged]) -> list[int]:
+    return [hit.chunk for one in found for hit in one.hits]
 
 
 def _raised(hits: Iterable[Hit], power: float) -> list[Hit]:
     return [hit.scoring(max(hit.score, 0.0) ** power) for hit in hits]
 
 
-def _is_within(nodes: dict[tuple[int, int], Node], hit: Hit, whole: set[tuple[int, int]]) -> bool:
+def _is_within(nodes: Nodes, hit: Hit, whole: set[tuple[int, int]]) -> bool:
     """Whether a hit is in a section that is returned with all that is under it."""
     position = hit.section
     while position >= 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -26,6 +27,34 @@ def snippet(text: str, terms: Iterable[str], max_words: int = 50) -> str:
     marked = "".join(f"**{piece}**" if index % 2 else piece for index, piece in enumerate(pieces))
     before, after = "… " if first else "", " …" if first + max_words < len(words) else ""
     return f"{before}{' '.join(marked.split())}{after}"
+
+
+def densest(text: str, terms: Iterable[str], size: int) -> tuple[int, int]:
+    """Where the piece of a text of at most `size` characters with the most matches begins and ends.
+
+    It begins at a line or a word and ends at one; without matches it is the beginning.
+    """
+    marks = sorted(analyze.matches(text, frozenset(terms)))
+    best, first, start, counts = (0, 0), 0, 0, Counter[str]()
+    for last, (_, end, term) in enumerate(marks):
+        counts[term] += 1
+        while end - marks[first][0] > size // 2 and first < last:
+            counts[marks[first][2]] -= 1
+            first += 1
+        score = sum(count > 0 for count in counts.values()), last - first
+        if score > best:
+            best, start = score, max(0, marks[first][0] - size // 4)
+    start = _edge(text, start)
+    if start + size >= len(text):
+        return start, len(text)
+    return start, max(start + 1, _edge(text, start + size))
+
+
+def _edge(text: str, place: int) -> int:
+    """The last place before one where a line begins, else a word; itself if neither is near."""
+    near = max(0, place - 200)
+    line = text.rfind("\n", near, place)
+    return (line if line >= 0 else text.rfind(" ", near, place)) + 1 or place
 
 
 def _marks(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:

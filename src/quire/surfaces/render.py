@@ -171,9 +171,16 @@ def found_json(found: Found) -> dict[str, Any]:
     return {"query": found.query, "mode": found.mode, "results": results, "notes": list(found.notes)}
 
 
+def size(result: Result) -> str:
+    """How large a result is, and where to read more: `180 of 2,300 tokens in docs:a.md`."""
+    if result.parent is None:
+        return counted(result.tokens, "token")
+    return f"{result.tokens:,} of {counted(result.parent_tokens, 'token')} in {line(result.parent)}"
+
+
 def result_lines(number: int, result: Result) -> tuple[str, str, str]:
     """A result in three lines: its address, its place, its snippet."""
-    where = f"lines {result.start_line}–{result.end_line}"
+    where = f"lines {result.start_line}–{result.end_line}, {size(result)}"
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
     where += ", changed since" if result.stale else ""
     return (

@@ -222,11 +222,11 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         """Sections by (document, position), with all their ancestors."""
         wanted = list(keys)
         rows = self.db.rows(
-            "WITH RECURSIVE up (document, position, parent, level, children) AS ("
-            " SELECT s.document, s.position, s.parent, s.level, s.children"
+            "WITH RECURSIVE up (document, position, parent, level, children, tokens) AS ("
+            " SELECT s.document, s.position, s.parent, s.level, s.children, s.tokens"
             " FROM unnest(%s::bigint[], %s::integer[]) AS k (document, position)"
             " JOIN quire.sections AS s USING (document, position)"
-            " UNION SELECT s.document, s.position, s.parent, s.level, s.children FROM up"
+            " UNION SELECT s.document, s.position, s.parent, s.level, s.children, s.tokens FROM up"
             " JOIN quire.sections AS s ON s.document = up.document AND s.position = up.parent"
             ") SELECT * FROM up",
             ([key[0] for key in wanted], [key[1] for key in wanted]),

@@ -201,11 +201,12 @@ class SqliteDocuments(SqliteRemaking):
         found: dict[tuple[int, int], Node] = {}
         for document, position in keys:
             while position >= 0 and (document, position) not in found:
-                parent, level, children = self.db.execute(
-                    "SELECT parent, level, children FROM sections WHERE document = ? AND position = ?",
+                parent, *about = self.db.execute(
+                    "SELECT parent, level, children, tokens FROM sections"
+                    " WHERE document = ? AND position = ?",
                     (document, position),
                 ).fetchone()
-                found[document, position] = Node(document, position, parent, level, children)
+                found[document, position] = Node(document, position, parent, *about)
                 position = parent
         return found
 

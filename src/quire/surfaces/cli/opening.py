@@ -46,12 +46,12 @@ def in_utf8(name: str) -> str:
 
 def load_settings() -> Config:
     """The settings in force, loaded once for a command. What the user should know goes to stderr."""
-    from quire import config
+    from quire import settings
     from quire.surfaces import render
 
     command = click.get_current_context()
     if command.obj is None:
-        loaded = config.load()
+        loaded = settings.load()
         for note in loaded.notes:
             output.note(render.one_line(note))
         command.obj = loaded.config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from quire.config import LIBRARY
+from quire.settings import LIBRARY
 
 file_name = click.Path(readable=False, allow_dash=True)  # which may hold any bytes
 library_option = click.option(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from quire.config import MCP_KEY
+from quire.settings import MCP_KEY
 from quire.surfaces.cli import opening, options
 from quire.surfaces.cli.group import quire
 

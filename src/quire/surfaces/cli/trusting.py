@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from quire import config, policy, redact, trust
-from quire.config import SettingsFile
+from quire import config, policy, redact, settings, trust
 from quire.errors import NoResults, SettingError
+from quire.settings import SettingsFile
 from quire.surfaces.cli.group import quire
 
 
@@ -56,10 +56,10 @@ def _accept(file: Path | None, yes: bool) -> None:
     from quire.surfaces import render
 
     path = _named(file)
-    if config.is_own(path):
+    if settings.is_own(path):
         click.echo(f"{_shown(path)} is your own file. It is always trusted.")
         return
-    found = config.read_settings(path)
+    found = settings.read_settings(path)
     _show(found)
     if not (yes or _is_confirmed(found.path)):
         click.echo("It is not trusted. Nothing was recorded.", err=True)
@@ -98,18 +98,18 @@ def _show_list(as_json: bool) -> None:
 def _named(file: Path | None) -> Path:
     """The file that is meant: the nearest one, one by its name, or the one in a folder."""
     if file is None:
-        if found := config.project_file():
+        if found := settings.project_file():
             return found
-        raise NoResults(f"No {config.FILE} here or in a folder above. Name one: quire trust FILE")
-    path = file / config.FILE if file.is_dir() else file
-    if path.name != config.FILE:
-        raise SettingError(str(path), f"is not named {config.FILE}, so Quire never reads it")
+        raise NoResults(f"No {settings.FILE} here or in a folder above. Name one: quire trust FILE")
+    path = file / settings.FILE if file.is_dir() else file
+    if path.name != settings.FILE:
+        raise SettingError(str(path), f"is not named {settings.FILE}, so Quire never reads it")
     return path
 
 
 def _show(file: SettingsFile) -> None:
     """Print what a file sets, first what it may, then what needs trust. The file's text could mislead."""
-    own = config.user_settings(os.environ)
+    own = settings.user_settings(os.environ)
     needed = file.narrowing(own)[1]
     wanted = {name: value for name, value in policy.values(file.over(own)) if name in _set_by(file.content)}
     click.echo(f"{_shown(file.path)} sets:")

@@ -88,7 +88,7 @@ def _found(page: Page, found: Found) -> Answer:
 
 
 def _result(number: int, result: Result) -> str:
-    where = f"lines {result.start_line:,}–{result.end_line:,}"
+    where = f"lines {result.start_line:,}–{result.end_line:,}, {render.size(result)}"
     where += "; the file has changed since" if result.stale else ""
     trail = on_one_line(" › ".join(result.trail))
     return f"> {number}. {on_one_line(result.address)} ({where})\n> {trail}\n> {on_one_line(result.snippet)}"
