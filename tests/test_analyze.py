@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -57,3 +58,18 @@ def test_matches_are_the_spans_whose_term_is_wanted(text: str, term: str) -> Non
     assert {start for start, _, _ in plain} >= {start for start, _, _ in quick} or "'" in text
     assert all(analyze.terms(text[start:end]) == [term] for start, end, _ in quick)
     assert bool(plain) == bool(quick) or "'" in text
+
+
+def test_marks_are_part_of_words() -> None:
+    """Issue: words keep their combining marks (Hindi, Tamil, Bengali)."""
+    assert analyze.terms("தமிழ் மொழி") == ["தமிழ்", "மொழி"]
+    assert len(analyze.terms("हिन्दी भाषा")) == 2
+    assert analyze.terms("কলম") == ["কলম"]
+    assert analyze.terms("কালি") != analyze.terms("কলি")
+
+
+@given(st.text(alphabet="eéaàñoöÅか\u3099がहि中", max_size=20))
+def test_nfd_equals_nfc(text: str) -> None:
+    """Issue: NFD equals NFC."""
+    decomposed = unicodedata.normalize("NFD", text)
+    assert analyze.terms(decomposed) == analyze.terms(unicodedata.normalize("NFC", text))

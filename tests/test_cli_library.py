@@ -162,3 +162,13 @@ def test_interrupting_leaves_a_sound_library_and_says_how_to_go_on(place: Path, 
     assert json.loads(run(place, "status", "--json")[0])["problems"] == []
     run(place, "add", "docs")
     assert "2,002 documents" in run(place, "status")[0]
+
+
+def test_a_query_needs_no_quotes(place: Path) -> None:
+    """Issue: `quire search renamed file`; -word may come first, and a misspelt option is an error."""
+    run(place, "add", "docs")
+    assert "docs:faq.md" in run(place, "search", "penguins", "swim")[0]
+    out, err = run(place, "search", "-penguins", "install", "-n", "5")
+    assert "docs:guide.md#install" in out
+    assert "Excluded: penguins" in err
+    assert "No such option" in run(place, "search", "--limt", "5", "penguins", code=2)[1]

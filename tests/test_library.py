@@ -708,3 +708,29 @@ def test_what_a_server_now_says_of_a_page_is_noted(library: Library) -> None:
     library.store.note_fetched({row.seq: (None, None), row.seq + 1: ('"3"', None)})
     assert library.store.fetched([row.seq, row.seq + 1]) == {}
     assert library.documents()[0].updated_at == row.updated_at
+
+
+def test_what_is_excluded_is_said_and_what_nothing_has_is_not(library: Library) -> None:
+    """Issue: a minus excludes what some document has, and a note says what was excluded."""
+    library.add(content="# A\n\nzebra docker\n", path="a.md", collection="c")
+    library.add(content="# B\n\nzebra\n", path="b.md", collection="c")
+    found = library.search("zebra -docker -unicorn")
+    assert [result.path for result in found.results] == ["b.md"]
+    assert found.notes[0].startswith("Excluded: docker.")
+
+
+def test_a_phrase_that_leaves_nothing_is_a_boost(library: Library) -> None:
+    """Issue: a phrase that would leave nothing is a boost, and a note says so."""
+    library.add(content="# A\n\nthe zebra that sleeps\n", path="a.md", collection="c")
+    found = library.search('"zebra sleeps"')
+    assert [result.path for result in found.results] == ["a.md"]
+    assert "in quotes" in found.notes[0]
+    assert library.search('"zebra that"').notes == ()
+
+
+def test_a_path_in_a_query_is_a_pattern(library: Library) -> None:
+    """Issue: `path:*x*` does what `--path '*x*'` does."""
+    library.add(content="# A\n\nzebra\n", path="docs/guide.md", collection="c")
+    library.add(content="# B\n\nzebra\n", path="notes.md", collection="c")
+    asked = [library.search("zebra path:*uid*"), library.search("zebra", paths=["*uid*"])]
+    assert [[result.path for result in found.results] for found in asked] == [["docs/guide.md"]] * 2

@@ -13,7 +13,7 @@ import zlib
 from functools import cache
 from typing import Any
 
-RULES = 1  # version of the rules in this file: raise it whenever they give other terms
+RULES = 2  # version of the rules in this file: raise it whenever they give other terms
 
 # Terms of words that hold English sentences together: they rank what other words match.
 STOP = frozenset(
@@ -28,7 +28,12 @@ _SPACELESS = (
     "\u1100-\u11ff\uac00-\ud7af"  # Korean, whose words are long and inflected
     "\U00020000-\U0003ffff"
 )
-_WORD = re.compile(rf"[{_SPACELESS}]+|[^\W_{_SPACELESS}]+(?:['’][^\W_{_SPACELESS}]+)*")
+# Marks that are written on letters: vowel signs, accents, points. They are part of a word.
+_MARKS = "".join(chr(code) for code in range(0x300, 0xE00) if unicodedata.category(chr(code))[0] == "M")
+_LETTERS = rf"[^\W_{_SPACELESS}][{_MARKS}]*"
+_WORD = re.compile(rf"[{_SPACELESS}]+|(?:{_LETTERS})+(?:['’](?:{_LETTERS})+)*")
+_NO_LETTER = re.compile(rf"[^\w{_MARKS}]|_")
+_INDIC = "\u0900"  # from here on, marks are vowels and tell words apart; before, they are accents and points
 # Everything in ASCII that is not part of a word becomes a space: the fastest way to its words.
 _ASCII_WORDS = "".join(chr(code) if chr(code).isalnum() or code == 39 else " " for code in range(128))
 _IS_SPACELESS = re.compile(rf"[{_SPACELESS}]")
@@ -56,6 +61,8 @@ def terms(text: str) -> list[str]:
     """The terms of a text, in order."""
     if text.isascii():
         return [term for term in map(_TERMS.__getitem__, text.translate(_ASCII_WORDS).split()) if term]
+    if not unicodedata.is_normalized("NFC", text):
+        text = unicodedata.normalize("NFC", text)
     found: list[str] = []
     for word in _WORD.findall(text):
         if _IS_SPACELESS.match(word):
@@ -81,7 +88,7 @@ def loose_terms(text: str) -> list[str]:
     found = terms(text)
     for word in _WORD.findall(text):
         if not _IS_SPACELESS.match(word):
-            plain = re.sub(r"[^\w]|_", "", fold(word[:_MAX_LENGTH]))
+            plain = letters_of(fold(word[:_MAX_LENGTH]))
             found += [plain[:size] for size in range(max(3, len(plain) - _ENDING), len(plain) + 1)]
     return list(dict.fromkeys(found))
 
@@ -140,7 +147,8 @@ def fold(word: str) -> str:
     word = word.lower().replace("’", "'").strip("'")
     if not word.isascii():
         plain = unicodedata.normalize("NFKD", word)
-        word = "".join(char for char in plain if not unicodedata.combining(char)).casefold()
+        kept = (char for char in plain if char >= _INDIC or not unicodedata.combining(char))
+        word = "".join(kept).casefold()
         word = unicodedata.normalize("NFC", word)
     return word
 
@@ -149,7 +157,12 @@ def _stem(word: str) -> str:
     first = word[:1]
     language = next((name for low, high, name in _LANGUAGES if low <= first <= high), "english")
     stemmed: str = _stemmer(language).stemWord(word)
-    return re.sub(r"[^\w]|_", "", stemmed)
+    return letters_of(stemmed)
+
+
+def letters_of(word: str) -> str:
+    """A word without punctuation."""
+    return _NO_LETTER.sub("", word)
 
 
 @cache

@@ -89,10 +89,12 @@ class Citations:
         return Span(start, end, byte_start, byte_end, first, last, span.tokens * (end - start) // len(text))
 
     def _larger(self, section: SectionRow, span: Span) -> SectionRow | None:
-        """The next larger place: the section, where it has more text than the result, or its parent."""
-        if span.end < section.end or span.start > section.start:
-            return section
-        return self._section(section.document, section.parent) if section.parent >= 0 else None
+        """The next larger place: the nearest section around the result that has more text."""
+        while section.end <= span.end and section.start >= span.start:
+            if section.parent < 0:
+                return None
+            section = self._section(section.document, section.parent)
+        return section
 
     def _chunk_id(self, document: DocumentRow, chunk: ChunkRow) -> str:
         section = self._section(chunk.document, chunk.section)

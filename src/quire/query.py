@@ -12,7 +12,7 @@ searches with is prose: its quotes and minus signs are punctuation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from unicodedata import category
@@ -26,12 +26,17 @@ _ITEM = re.compile(
     r"""
     (?P<minus>(?<!\S)-(?![-\s]))?
     (?:(?P<field>(?ai:title|heading|path)):(?![:\s]|$))?
-    (?:["“”](?P<phrase>[^"“”]*)["“”]?|(?P<word>[^\s"“”]+))
+    (?:["“”„](?P<phrase>[^"“”„]*)["“”„]?
+    |(?:«(?=[^«»]+»)|»(?=[^«»]+«))(?P<guillemets>[^«»]*)[«»]
+    |[「『](?P<corners>[^「」『』]+)[」』]
+    |(?P<word>[^\s"“”„]+))
     """,
     re.VERBOSE,
 )
 # A pasted sentence has quotes and dashes too: `runs mysql -h localhost -e "SELECT 1" to make sure that …`.
-_MARKS = re.compile(r'["“”]|(?<!\S)-(?![-\s])')
+_MARKS = re.compile(r'["“”„«»「」『』]|(?<!\S)-(?![-\s])')
+# What a minus excludes is a word: `-f`, `-xzf` and `-9` are options of commands that people paste.
+_EXCLUDABLE = re.compile(r"(?=.*[^\W\d_]{3})(?!(?ai:[b-df-hj-np-tv-xz]{3,5})$)", re.DOTALL)
 _MOST_WORDS = 10  # beside which quotes and a minus are still signs
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 _ALPHANUMERIC = re.compile(r"[^\W_]")
@@ -68,6 +73,16 @@ class Query:
     def demanded(self) -> tuple[tuple[Term, ...], ...]:
         """The groups of which one term must be there: phrases and fields. Words and prefixes only rank."""
         return tuple(group for group in self.groups if all(term.phrase or term.field for term in group))
+
+    def relaxed(self) -> Query:
+        """The same without demands: phrases are words that rank."""
+        groups = (tuple(replace(term, phrase=False) for term in group) for group in self.groups)
+        return replace(self, groups=tuple(groups))
+
+    def without(self, terms: Iterable[Term]) -> Query:
+        """The same without some of what it excludes."""
+        dropped = set(terms)
+        return replace(self, negated=tuple(term for term in self.negated if term not in dropped))
 
     @property
     def left_out(self) -> tuple[Term, ...]:
@@ -114,16 +129,24 @@ def _is_prose(items: list[Term]) -> bool:
 def _items(text: str) -> Iterator[Term]:
     """The terms of a text in order, OR and AND among them as words."""
     for item in _ITEM.finditer(text):
-        phrase, field = item["phrase"], (item["field"] or "").lower()
+        field, phrase = (item["field"] or "").lower(), _quoted(item)
         said = item["word"] if phrase is None else " ".join(phrase.split())
         if _says_something(said):
             term = _word(said, field) if phrase is None else Term(said, phrase=True)
-            yield replace(term, negated=bool(item["minus"]), field=field)
+            says_so = bool(field) or phrase is not None or _EXCLUDABLE.match(said) is not None
+            excludes = bool(item["minus"]) and says_so
+            yield replace(term, negated=excludes, field=field)
+
+
+def _quoted(item: re.Match[str]) -> str | None:
+    return next((item[name] for name in ("phrase", "guillemets", "corners") if item[name] is not None), None)
 
 
 def _word(word: str, field: str) -> Term:
-    """A word or a prefix; for `a:b` its parts, of which none must be there. A path keeps its colons."""
-    if ":" in word and field != "path":
+    """A word or a prefix; for `a:b` its parts, of which none must be there. A path is kept as it is."""
+    if field == "path":
+        return Term(word)
+    if ":" in word:
         word = " ".join(part for part in word.split(":") if _says_something(part))
     bare = word.rstrip("*")
     return Term(bare, prefix=bare != word)

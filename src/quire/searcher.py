@@ -13,7 +13,7 @@ from quire.config import SearchSettings
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest
 from quire.freshness import other_words
-from quire.query import Query
+from quire.query import Query, Term
 from quire.result import Hit, Merged, Node, Result
 from quire.stores import Filters, Model, Store
 
@@ -65,7 +65,12 @@ def search(
     if other := other_words(store):
         remade = "quire refresh --remake" if store.is_shared else "quire refresh"
         notes.append(f"Some words may not be found in this library: {other}. To remake them: {remade}")
+    asked = _excluding(store, asked, notes)
     hits, mode = ranked(store, asked, filters, settings, meaning, notes)
+    if not hits and any(term.phrase for group in asked.demanded for term in group):
+        notes.append("Nothing has what is in quotes, word for word: the words were searched instead.")
+        asked = asked.relaxed()
+        hits, mode = ranked(store, asked, filters, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)
     results = Citations(store, asked, settings.max_result_tokens, explain).all(merged, hits)
@@ -74,6 +79,19 @@ def search(
     if any(result.stale for result in results):
         notes.append("Some files have changed since they were indexed. Bring them up to date: quire refresh")
     return Found(asked.text, mode, tuple(results), tuple(notes))
+
+
+def _excluding(store: Store, asked: Query, notes: list[str]) -> Query:
+    """A query that excludes only what some document has; a note says what that is."""
+    absent = [term for term in asked.left_out if not store.search_words(_only(asked, term), Filters(), 1)]
+    kept = [term.text for term in asked.left_out if term not in absent]
+    if kept:
+        notes.append(f"Excluded: {', '.join(kept)}. To search for such a word, leave out its minus sign.")
+    return asked.without(absent) if absent else asked
+
+
+def _only(asked: Query, term: Term) -> Query:
+    return replace(asked, groups=((replace(term, negated=False),),), negated=())
 
 
 def ranked(

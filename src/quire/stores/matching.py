@@ -6,7 +6,6 @@ excluded. Each store writes it in the language of its database.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -100,7 +99,7 @@ def pairs(query: Query) -> list[Phrase]:
 def _phrase(term: Term) -> Phrase | None:
     columns = _COLUMNS.get(term.field, _EVERYWHERE)
     if term.prefix:
-        prefix = re.sub(r"\W|_", "", analyze.fold(term.text))
+        prefix = analyze.letters_of(analyze.fold(term.text))
         return Phrase((prefix,), True, columns) if prefix else None
     terms = tuple(analyze.terms(term.text))
     return Phrase(terms, False, columns) if terms else None

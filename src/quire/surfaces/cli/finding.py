@@ -12,7 +12,7 @@ from quire.surfaces.cli.group import quire
 
 @quire.command()
 @options.library_option
-@click.argument("query")
+@options.query
 @click.option("-c", "--collection", help="Look only in this collection.")
 @click.option(
     "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
@@ -40,10 +40,10 @@ def search(
 
     \b
     Examples:
-      quire search "rolling back a deployment"
-      quire search '"exit code" -docker' --path docs/
-      quire search 'heading:install' --json
-      quire search "make it start faster" --mode semantic
+      quire search rolling back a deployment
+      quire search '"exit code"' -docker --path docs/
+      quire search heading:install --json
+      quire search make it start faster --mode semantic
     """
     from quire.surfaces import render
 
@@ -57,7 +57,7 @@ def search(
 
 @quire.command()
 @options.library_option
-@click.argument("query")
+@options.query
 @click.option("--max-tokens", type=int, help="The size of the pack.  [default: 4000]")
 @click.option("-c", "--collection", help="Look only in this collection.")
 @click.option(

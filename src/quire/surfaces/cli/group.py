@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from quire.errors import QuireError
-from quire.surfaces.cli import output
+from quire.surfaces.cli import options, output
 from quire.version import VERSION
 
 
@@ -24,6 +24,11 @@ def main() -> None:
 
 
 class _Command(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read arguments; `-word` in a query is no option."""
+        takes_query = any(parameter.name == "query" for parameter in self.params)
+        return super().parse_args(ctx, options.with_excluded_words(args) if takes_query else args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run it with text that can be stored and printed, whatever was typed; files keep their names."""
         for parameter in self.params:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from quire.settings import LIBRARY
+
+# A dash and a word is part of a query: it excludes that word. Options of several letters have two dashes.
+_EXCLUDED = re.compile(r"-[^\W\d_]{3,}")
+_DASH = "\ue000"  # stands for the dash where options are looked for
 
 file_name = click.Path(readable=False, allow_dash=True)  # which may hold any bytes
 library_option = click.option(
@@ -17,3 +23,15 @@ library_option = click.option(
     "upward, else your own.",
 )
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each answer.")
+
+
+def _typed(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> str:
+    return " ".join(word.replace(_DASH, "-", 1) if word.startswith(_DASH) else word for word in words)
+
+
+query = click.argument("query", nargs=-1, required=True, callback=_typed, metavar="QUERY...")
+
+
+def with_excluded_words(args: list[str]) -> list[str]:
+    """Arguments in which no excluded word of a query looks like an option."""
+    return [_DASH + arg[1:] if _EXCLUDED.fullmatch(arg) else arg for arg in args]

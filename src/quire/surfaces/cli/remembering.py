@@ -82,7 +82,7 @@ def learn(
 
 @quire.command()
 @options.library_option
-@click.argument("query")
+@options.query
 @click.option("--kind", "kinds", multiple=True, help="memory or knowledge; by default both.")
 @click.option("-c", "--collection", help="Look only in this collection.")
 @click.option("--tag", "tags", multiple=True, help="Only entries with this tag; with all of several.")
