@@ -59,8 +59,7 @@ from bench import index, search
 from quire import analyze, query, searcher
 from quire.library import Library
 from quire.stores import MAX_CHUNKS, Filters, Model, Prepared, matching
-from quire.stores.postgres import PostgresStore
-from quire.stores.postgres import documents as postgres_documents
+from quire.stores.postgres import PostgresStore, writing
 from quire.stores.postgres import vectors as postgres_vectors
 from quire.stores.postgres import words as postgres_words
 
@@ -78,9 +77,9 @@ ROUNDS = 3
 CANDIDATES = 100
 REWRITTEN = 200  # documents whose vectors the store writes into the index
 TABLES = {
-    "documents": postgres_documents._DOCUMENT_TYPES,
-    "sections": postgres_documents._SECTION_TYPES,
-    "chunks": postgres_documents._CHUNK_TYPES,
+    "documents": writing._DOCUMENT_TYPES,
+    "sections": writing._SECTION_TYPES,
+    "chunks": writing._CHUNK_TYPES,
     "words": postgres_words.TYPES,
 }
 SETTINGS = {
@@ -213,11 +212,11 @@ def rows_of(batch: list[Prepared]) -> dict[str, list[Sequence[Any]]]:
     """The rows of documents as the store would make them, by their tables."""
     load: dict[str, list[Sequence[Any]]] = {table: [] for table in TABLES}
     for new in batch:
-        row = postgres_documents._number(postgres_documents._id(postgres_documents.identity_of(new)))
-        load["documents"].append(postgres_documents._values(row, new, time.time_ns() // 1_000_000))
-        load["sections"] += postgres_documents._sections(row, new)
-        load["chunks"] += postgres_documents._chunks(row, new)
-        load["words"] += postgres_documents._words(row, new)
+        row = writing._number(writing._id(writing.identity_of(new)))
+        load["documents"].append(writing._values(row, new, time.time_ns() // 1_000_000))
+        load["sections"] += writing._sections(row, new)
+        load["chunks"] += writing._chunks(row, new)
+        load["words"] += writing._words(row, new)
     return load
 
 

@@ -138,7 +138,7 @@ def test_remaking_goes_on_where_it_was_stopped(library: Library, monkeypatch: py
             raise LibraryError("the library", "was stopped")
         return texts(self, row)
 
-    monkeypatch.setattr("quire.stores.postgres.documents._SOME", 32)
+    monkeypatch.setattr("quire.stores.postgres.documents.SOME", 32)
     with monkeypatch.context() as patch:
         patch.setattr(type(library.store), "_texts", stopped)
         with pytest.raises(LibraryError, match="was stopped"):

@@ -28,6 +28,7 @@ class Citations:
         """A result for each place; `hits` are all that were ranked, best first."""
         rows = self.store.documents_by_row({found.document for found in merged})
         chunks = self.store.chunks([hit.chunk for found in merged for hit in found.hits])
+        self.sections |= self.store.lineages({(found.document, found.section) for found in merged})
         ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
         return [self._one(found, rows[found.document], chunks, ranks) for found in merged]
 

@@ -142,6 +142,10 @@ class Documents(Protocol):
         """The sections of a document, in order."""
         ...
 
+    def lineages(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], SectionRow]:
+        """Sections by (document, position), with all their ancestors."""
+        ...
+
     def section(self, row: int, position: int) -> SectionRow:
         """One section."""
         ...

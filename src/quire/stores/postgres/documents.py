@@ -7,15 +7,12 @@ any process; a later version has a later time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any, cast
-from uuid import UUID
 
 from quire import analyze
-from quire.address import id_of, of_document
 from quire.progress import Progress, Silent
 from quire.result import Node
 from quire.stores.filters import Filters
@@ -31,21 +28,10 @@ from quire.stores.postgres.database import (
 from quire.stores.postgres.filters import conditions
 from quire.stores.postgres.vectors import PostgresVectors
 from quire.stores.postgres.words import PostgresWords
+from quire.stores.postgres.writing import SOME, Identity, Latest, write_batch
 from quire.stores.rows import ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow, storable
 from quire.stores.texts import ChunkWords, passage_of
 
-Identity = tuple[str, str, str]  # collection, kind, path
-Version = tuple[int, int]  # a document's row, and when it was last written
-
-_SOME, _SOME_BYTES = 256, 4_000_000  # documents, and bytes of their text
-_NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
-_PARTS = ("sections", "chunks", "words", "fetches", "tags")
-_SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10)
-_CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea")
-_DOCUMENT_TYPES = (
-    *("int8", *["text"] * 9, "int8", "int8", "text", "text"),
-    *("int4", "int4", "int8", "int8", "int8", "bytea", "text"),
-)
 _DOCUMENT = ", ".join(f"d.{field.name}" for field in fields(DocumentRow))
 _SECTION = ", ".join(f's."{field.name}"' for field in fields(SectionRow))
 _SHOWN = 100  # chunks that may be about to be shown
@@ -129,7 +115,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         done, shown, mine = 0, progress or Silent(), analyze.fingerprint()
         other = "FROM quire.documents WHERE terms <> %s"
         shown.begin("remaking words", self.db.value(f"SELECT count(*) {other}", mine), "documents")
-        while some := self.db.rows(f"SELECT seq, collection, kind {other} LIMIT {_SOME}", [mine]):
+        while some := self.db.rows(f"SELECT seq, collection, kind {other} LIMIT {SOME}", [mine]):
             self.db.write(partial(self._remake, documents=some))
             done += len(some)
             shown.advance(len(some))
@@ -218,6 +204,20 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         )
         return SectionRow(*rows[0])
 
+    def lineages(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], SectionRow]:
+        """Sections by (document, position), with all their ancestors."""
+        wanted = list(keys)
+        rows = self.db.rows(
+            "WITH RECURSIVE up (document, position, parent) AS (SELECT s.document, s.position, s.parent"
+            " FROM unnest(%s::bigint[], %s::integer[]) AS k (document, position)"
+            " JOIN quire.sections AS s USING (document, position)"
+            " UNION SELECT s.document, s.position, s.parent FROM up"
+            " JOIN quire.sections AS s ON s.document = up.document AND s.position = up.parent"
+            f") SELECT {_SECTION} FROM up JOIN quire.sections AS s USING (document, position)",
+            ([key[0] for key in wanted], [key[1] for key in wanted]),
+        )
+        return {(row[0], row[1]): SectionRow(*row) for row in rows}
+
     def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
         """Sections by (document, position), with all their ancestors."""
         wanted = list(keys)
@@ -285,212 +285,3 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
                 )
 
         self.db.write(action)
-
-
-# -------------------------------------------------------------------------------------------- writing
-
-
-class Latest(Mapping[Identity, Prepared]):
-    """Documents by their identity, each loaded when it is asked for. Of equal ones, the last counts."""
-
-    def __init__(self, batch: Sequence[Prepared]) -> None:
-        self._batch = batch
-        self.order = [identity_of(new) for new in batch]
-        self._places = {identity: place for place, identity in enumerate(self.order)}
-
-    def __getitem__(self, identity: Identity) -> Prepared:
-        return self._batch[self._places[identity]]
-
-    def __iter__(self) -> Iterator[Identity]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
-def write_batch(
-    db: Connection, batch: Mapping[Identity, Prepared], source: int = 0
-) -> tuple[dict[Identity, Version], int]:
-    """Replace documents by their new versions; the old versions, and how many chunks the new ones have.
-
-    They become members of the source, if one is named. Only some documents are in memory at once.
-    """
-    if not batch:
-        return {}, 0
-    _lock(db, map(_id, batch))
-    old = _stored(db, batch)
-    rows = _numbers(db, batch, old)
-    replaced = [row for row, _ in old.values()]
-    for table in _PARTS if replaced else ():
-        db.execute(f"DELETE FROM quire.{table} WHERE document = ANY (%s)", (replaced,))
-    now, chunks = time.time_ns() // 1_000_000, 0
-    for some in _some(batch):
-        for identity in some.keys() & old.keys():
-            row, updated_at = old[identity]
-            _update(db, row, some[identity], max(some[identity].updated_at or now, updated_at + 1))
-        _add(db, [(rows[identity], new, identity in old) for identity, new in some.items()], now)
-        if source:
-            add_members(db, source, {rows[identity]: new.seen for identity, new in some.items()})
-        chunks += sum(len(new.chunks) for new in some.values())
-    return old, chunks
-
-
-def _some(batch: Mapping[Identity, Prepared]) -> Iterator[dict[Identity, Prepared]]:
-    """Documents in batches as large as those of the indexer."""
-    some, size = dict[Identity, Prepared](), 0
-    for identity in batch:
-        some[identity] = batch[identity]
-        size += len(some[identity].source)
-        if size >= _SOME_BYTES or len(some) >= _SOME:
-            yield some
-            some, size = {}, 0
-    if some:
-        yield some
-
-
-def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: int) -> None:
-    """Insert the parts of documents, and the documents that are new."""
-    numbered = [(row, new) for row, new, _ in documents]
-    added = [(row, new) for row, new, replaces in documents if not replaces]
-    copy_rows(db, "documents", _DOCUMENT_TYPES, (_values(row, new, now) for row, new in added))
-    copy_rows(db, "sections", _SECTION_TYPES, (part for pair in numbered for part in _sections(*pair)))
-    copy_rows(db, "chunks", _CHUNK_TYPES, (part for pair in numbered for part in _chunks(*pair)))
-    copy_rows(db, "words", words.TYPES, (part for pair in numbered for part in _words(*pair)))
-    copy_rows(db, "tags", ("int8", "text", "text"), (part for pair in numbered for part in _tags(*pair)))
-    copy_rows(
-        db, "fetches", ("int8", "text", "text", "text"), (part for pair in numbered for part in _fetch(*pair))
-    )
-
-
-def add_members(db: Connection, source: int, seen: Mapping[int, int]) -> None:
-    """Make documents members of a source, each with when its file was seen."""
-    db.execute(
-        "INSERT INTO quire.members (document, source, collection, seen)"
-        " SELECT d.seq, %s, d.collection, n.seen"
-        " FROM unnest(%s::bigint[], %s::bigint[]) AS n (document, seen)"
-        " JOIN quire.documents AS d ON d.seq = n.document"
-        " ON CONFLICT (document, source) DO UPDATE SET seen = excluded.seen",
-        (source, list(seen), list(seen.values())),
-    )
-
-
-def rename(db: Connection, paths: Mapping[int, str]) -> set[int]:
-    """Rename documents; those that were not, because they are gone or the new path is taken."""
-    found = db.execute(
-        "SELECT seq, collection, kind, path FROM quire.documents WHERE seq = ANY (%s)", (list(paths),)
-    ).fetchall()
-    old = {row[0]: (row[1], row[2], row[3]) for row in found}
-    new = {row: (identity[0], identity[1], paths[row]) for row, identity in old.items()}
-    if new:
-        _lock(db, map(_id, (*old.values(), *new.values())))
-        taken = _stored(db, list(new.values()))
-        new = {row: identity for row, identity in new.items() if identity not in taken}
-    with db.cursor() as cursor:
-        cursor.executemany(
-            "UPDATE quire.documents SET path = %s, id = %s WHERE seq = %s",
-            [(identity[2], _id(identity), row) for row, identity in new.items()],
-        )
-    return paths.keys() - new.keys()
-
-
-def identity_of(new: Prepared) -> Identity:
-    """The identity of a document."""
-    return new.collection, new.kind, new.path
-
-
-def _id(identity: Identity) -> str:
-    collection, kind, path = identity
-    return id_of(kind, of_document(collection, path))
-
-
-def _number(id: str) -> int:
-    """The number that a document gets, unless another has it."""
-    return max(1, UUID(id).int >> 128 - _NUMBER_BITS)
-
-
-def _lock(db: Connection, ids: Iterable[str]) -> None:
-    """Wait for other writers of the same documents. All writers lock in the same order."""
-    keys = sorted({_number(id) for id in ids})
-    db.execute("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", (keys,))
-
-
-def _stored(db: Connection, wanted: Iterable[Identity]) -> dict[Identity, Version]:
-    """Row and version of the stored documents, locked until the transaction ends."""
-    collections, kinds, paths = zip(*wanted, strict=True)
-    rows = db.execute(
-        "SELECT d.seq, d.updated_at, d.collection, d.kind, d.path FROM quire.documents AS d"
-        " WHERE (d.collection, d.kind, d.path) IN (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[]))"
-        " ORDER BY d.seq FOR UPDATE",
-        (list(collections), list(kinds), list(paths)),
-    )
-    return {(row[2], row[3], row[4]): (row[0], row[1]) for row in rows}
-
-
-def _numbers(
-    db: Connection, batch: Iterable[Identity], old: Mapping[Identity, Version]
-) -> dict[Identity, int]:
-    """The row of each document. A new one gets that of its id, or the next that is free."""
-    numbers = {identity: row for identity, (row, _) in old.items()}
-    new = {identity: _number(_id(identity)) for identity in batch if identity not in old}
-    taken = set(numbers.values())
-    while new:
-        rows = db.execute("SELECT seq FROM quire.documents WHERE seq = ANY (%s)", (list(new.values()),))
-        taken |= {row[0] for row in rows}
-        for identity, number in list(new.items()):
-            if number in taken:
-                new[identity] = number + 1
-            else:
-                taken.add(number)
-                numbers[identity] = new.pop(identity)
-    return numbers
-
-
-def _update(db: Connection, row: int, new: Prepared, now: int) -> None:
-    db.execute(
-        "UPDATE quire.documents SET url = %s, root = %s, format = %s, title = %s, checksum = %s, size = %s,"
-        " mtime_ns = %s, made_by = %s, chunk_count = %s, section_count = %s, term_count = %s,"
-        " updated_at = %s, source = %b, terms = %s, promotion = coalesce(nullif(%s, ''), promotion)"
-        " WHERE seq = %s",
-        (
-            *(*_facts(new), new.size, new.mtime_ns, new.made_by, *_sizes(new), now),
-            *(new.source, analyze.fingerprint(), new.promotion, row),
-        ),
-    )
-
-
-def _values(row: int, new: Prepared, now: int) -> tuple[Any, ...]:
-    """A new document as a row of its table."""
-    identity = identity_of(new)
-    about = (row, _id(identity), *identity, *_facts(new), new.size, new.mtime_ns, new.made_by)
-    times = new.created_at or now, new.updated_at or now
-    return (*about, new.promotion or "standard", *_sizes(new), *times, new.source, analyze.fingerprint())
-
-
-def _facts(new: Prepared) -> tuple[str | None, ...]:
-    return new.url, new.root, new.format, new.title, new.checksum
-
-
-def _sizes(new: Prepared) -> tuple[int, int, int]:
-    return len(new.chunks), len(new.sections), words.size_of(new.words)
-
-
-def _sections(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    return ((row, section[0], new.collection, *section[1:]) for section in new.sections)
-
-
-def _chunks(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    for index, (chunk, digest) in enumerate(zip(new.chunks, new.digests, strict=True)):
-        yield (row, index, new.collection, *chunk, digest)
-
-
-def _tags(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    return ((row, new.collection, storable(tag)) for tag in set(new.tags))
-
-
-def _fetch(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    if new.etag or new.last_modified:
-        yield row, new.collection, new.etag, new.last_modified
-
-
-def _words(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    return words.rows_of(row, new.collection, new.kind, new.words)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quire.stores.postgres.database import Connection, next_generation
-from quire.stores.postgres.documents import PostgresDocuments, add_members, rename
+from quire.stores.postgres.documents import PostgresDocuments
+from quire.stores.postgres.writing import add_members, rename
 from quire.stores.rows import Member, Sighting, SourceRow, source_row, source_values, storable
 
 

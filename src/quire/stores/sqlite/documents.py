@@ -196,6 +196,15 @@ class SqliteDocuments(SqliteRemaking):
         ).fetchone()
         return SectionRow(*found)
 
+    def lineages(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], SectionRow]:
+        """Sections by (document, position), with all their ancestors."""
+        found: dict[tuple[int, int], SectionRow] = {}
+        for document, position in keys:
+            while position >= 0 and (document, position) not in found:
+                found[document, position] = self.section(document, position)
+                position = found[document, position].parent
+        return found
+
     def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
         """Sections by (document, position), with all their ancestors."""
         found: dict[tuple[int, int], Node] = {}
