@@ -232,3 +232,23 @@ def test_front_matter_is_read_after_a_byte_order_mark_and_with_crlf() -> None:
     document = Document.from_text("\ufeff---\r\ntitle: A\r\n...\r\n# B\r\n")
     assert document.title == "A"
     assert document.text[document.content_start :] == "# B\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("# Guide\n\nHello.\n\n## Install\n\nUse pip.\n", "markdown"),
+        ("# One\nSource: https://a/one\n\ntext\n\n# Two\nSource: https://a/two\n\ntext\n", "markdown"),
+        ("# One\r\n\r\ntext\r\n\r\n# Two\r\n\r\ntext\r\n", "markdown"),
+        ("# only one\n\ntext\n", "text"),
+        ("set -e\n\n# copy the files\ncp a b\n\n# and remove them\nrm a\n", "text"),
+        ("plain\n\ntext\n", "text"),
+        ("", "text"),
+    ],
+)
+def test_headings_are_seen_by_content(text: str, format: str) -> None:
+    """Issue: `.txt` with markdown headings is cut as such, and a list of comments is not."""
+    assert Document.from_text(text, "notes.txt").format == format
+    assert Document.from_bytes(text.encode(), "notes.txt").format == format
+    assert Document.from_text(text, "notes.md").format == "markdown"
+    assert Document.from_text(text, "notes.py").format == "text"

@@ -48,6 +48,12 @@ _CLOSING = {
 _FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[\w\"'$@.][^\n:]{0,200}:(?=[ \t\n])|---|\.\.\.)")
 
 
+# A heading after a blank line; what follows it is a blank line, or the source of a page.
+_HEADING = re.compile(
+    r"(?:\A|\n[ \t]*\r?\n)(#{1,6})[ \t]+[^\s#][^\n]*\n?(\r?\n|(?i:source|url):)?(?=[^\n]|\Z)"
+)
+
+
 class Document:
     """One source, never changed. Make it with `from_bytes` or `from_text`."""
 
@@ -122,7 +128,7 @@ class Document:
         encoding = encoding_of(source)
         raw = _decode(source, encoding)
         text = _whole_characters(raw)
-        format = format_of(path) if format is None else _known_format(format)
+        format = format_of(path, text) if format is None else _known_format(format)
         raw_text = None if text is raw else raw
         return cls(text, path, collection, format, title, settings, encoding, raw_text, source)
 
@@ -139,7 +145,7 @@ class Document:
     ) -> Document:
         """Take text as it is; halves of surrogate pairs, which no file can hold, become U+FFFD."""
         text = _whole_characters(text)
-        format = format_of(path) if format is None else _known_format(format)
+        format = format_of(path, text) if format is None else _known_format(format)
         return cls(text, path, collection, format, title, settings)
 
     @cached_property
@@ -255,13 +261,20 @@ class Ruler:
         return dict(zip(self._sorted, self.document.lines_at(self._sorted), strict=True))
 
 
-def format_of(path: str) -> str:
-    """Markdown or plain text, by name; text with no name is markdown, and so is an llms.txt."""
+def format_of(path: str, text: str = "") -> str:
+    """Markdown or plain text, by name, else by content; text with no name is markdown."""
     if not path:
         return "markdown"
     name = path.lower().rpartition("/")[2]
     is_markdown = "." not in name or name.endswith(_MARKDOWN_ENDINGS) or name.startswith("llms")
-    return "markdown" if is_markdown else "text"
+    return "markdown" if is_markdown or (name.endswith(".txt") and _has_headings(text)) else "text"
+
+
+def _has_headings(text: str) -> bool:
+    """Whether a text has Markdown headings that are unmistakable: a script has comments that look alike."""
+    found = [(len(match[1]), bool(match[2])) for match in _HEADING.finditer(text)]
+    deep = any(level > 1 for level, _ in found)
+    return len(found) > 1 and (deep or sum(apart for _, apart in found) > 1)
 
 
 def as_title(text: str) -> str:
