@@ -230,7 +230,7 @@ class _Run:
         return FileJob(found, source.collection, source.kind, source.root or "", named, known)
 
     def _maker(self, row: DocumentRow) -> str:
-        """The `made_by` under which a stored document counts as current or outdated."""
+        """The `made_by` to compare with: the current one, unless the document must be remade."""
         now = made_by(self.config)
         return row.made_by if why_remade(row.made_by, now, shared=self.store.is_shared) else now
 

@@ -115,7 +115,7 @@ class Looked:
 
     new: Sequence[Prepared]  # pages that are new or have changed, or are to be cut again
     gone: list[DocumentRow]  # documents whose pages a site no longer links
-    missing: set[str]  # URLs of pages that are linked, but not there
+    missing: set[str]  # URLs of linked pages that do not exist
     validators: dict[int, web.Validators]  # new validators of unchanged documents
     joined: list[DocumentRow]  # unchanged documents that only another source held before
     unchanged: int
@@ -157,7 +157,7 @@ def look_at_pages(
 
 
 def _gone(own: Iterable[DocumentRow], pages: _Pages, visit: web.Visit) -> list[DocumentRow]:
-    """The documents that a site no longer has, or that are not wanted; or why that is uncertain."""
+    """The documents to remove: unwanted ones, and missing ones unless the crawl is unsure of them."""
     own = list(own)
     unwanted = [row for row in own if not pages.is_wanted(row.path)]
     gone = [row for row in own if row.url not in visit.present and pages.is_wanted(row.path)]
