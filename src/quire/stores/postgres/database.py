@@ -1,8 +1,7 @@
 """A PostgreSQL database: connections and transactions, and what all parts of a store use.
 
-In go a URL and statements, out come rows. Always: a transaction is written whole or not at all, and tried
-again when the server or another writer cut it off; every transaction sees only the connection's
-collections.
+Input: a URL and statements. Output: rows. Always: a transaction is written whole or not at all, and retried
+if the server or another writer aborted it; every transaction sees only the connection's collections.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from quire.stores.texts import ChunkTexts
 log = logging.getLogger("quire")
 T = TypeVar("T")
 
-ITERATIVE = (0, 8)  # pgvector goes on looking where filters leave too few
+ITERATIVE = (0, 8)  # from this version on, pgvector continues a search if filters leave too few
 USUAL = 100  # chunks that a search looks for
-PATIENCE_SECONDS = 30.0  # to try a transaction again
+PATIENCE_SECONDS = 30.0  # to retry a transaction
 _MAX_KEPT = 1000  # answers of one version
 _GONE = "is gone: its schema, or part of it, was dropped while it was open. Nothing was written."
 _MAX_CONNECTIONS = 4
@@ -287,7 +286,7 @@ class PostgresDatabase:
     # ---------------------------------------------------------------------------------- writing
 
     def write(self, action: Callable[[Connection], T]) -> T:
-        """Run an action in a transaction, and again where that may help; what it returns."""
+        """Run an action in a transaction, with retries if they may help; returns its result."""
         until, wait = time.monotonic() + PATIENCE_SECONDS, 0.05
         while True:
             try:
@@ -373,7 +372,7 @@ def _setting(item: tuple[str, str]) -> str:
 
 
 def is_transient(problem: psycopg.Error) -> bool:
-    """Whether the same transaction may succeed when it is tried again."""
+    """Whether a retry of the same transaction may succeed."""
     if problem.sqlstate is None:
         return isinstance(problem, psycopg.OperationalError | psycopg.InterfaceError)
     return problem.sqlstate.startswith(_TRANSIENT)
