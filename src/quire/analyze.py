@@ -41,7 +41,7 @@ _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 _ENDING = 4  # letters that a stemmer may remove from the end of a word
 _MAX_LENGTH = 64  # characters: nobody types a longer word
 
-# Words whose stems differ between versions of a stemmer's rules.
+# Words whose stems depend on the rules of a stemmer.
 _PROBES = (
     "internal emergency generously community organization evening inning yearly skiing sky dying early only"
     " added relational conditional hopefulness sensibility goodness proceed national universal past arsenic"

@@ -82,7 +82,7 @@ def _hidden_user(line: str, place: int, last: int, scheme: str) -> tuple[str, in
 
 
 def _at(line: str, place: int, last: int) -> int | None:
-    """The last @ that can end a password; None if none surely does: the only ones come after ?password="""
+    """The last @ that can end a password; None if none surely does: all come after `?password=`."""
     option = _OPTION_START.search(line, place, last)
     if option is None:
         return last
