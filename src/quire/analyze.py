@@ -1,8 +1,8 @@
 """Text to index terms, the same for every database and for queries.
 
-A term holds no white space and no ASCII character but a–z and 0–9, so that any full-text index
-keeps it as it is. Words are folded and stemmed by the rules of their script's language; scripts
-without spaces give pairs of neighbouring characters, and one that stands alone gives itself.
+A term holds no white space, and of ASCII only a–z and 0–9, so that any full-text index stores it
+unchanged. Words are folded and stemmed by the rules of their script's language; scripts without
+spaces give pairs of adjacent characters, and a single character gives itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 RULES = 2  # version of the rules in this file: raise it whenever they give other terms
 
-# Terms of words that hold English sentences together: they rank what other words match.
+# Terms of English stop words: they only rank what other words match.
 STOP = frozenset(
     "a about all also am an and ani are as at be been but by can could did do doe each for from had has have"
     " he her his how i if in into is it just like me more most my no not of on onli or other our out s she"
@@ -33,15 +33,15 @@ _MARKS = "".join(chr(code) for code in range(0x300, 0xE00) if unicodedata.catego
 _LETTERS = rf"[^\W_{_SPACELESS}][{_MARKS}]*"
 _WORD = re.compile(rf"[{_SPACELESS}]+|(?:{_LETTERS})+(?:['’](?:{_LETTERS})+)*")
 _NO_LETTER = re.compile(rf"[^\w{_MARKS}]|_")
-_INDIC = "\u0900"  # from here on, marks are vowels and tell words apart; before, they are accents and points
-# Everything in ASCII that is not part of a word becomes a space: the fastest way to its words.
+_INDIC = "\u0900"  # from here on, marks are vowels and distinguish words; before, they are accents and points
+# Every ASCII character that is not part of a word becomes a space: the fastest way to split words.
 _ASCII_WORDS = "".join(chr(code) if chr(code).isalnum() or code == 39 else " " for code in range(128))
 _IS_SPACELESS = re.compile(rf"[{_SPACELESS}]")
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
-_ENDING = 4  # letters that a stemmer may take from the end of a word
-_MAX_LENGTH = 64  # characters of a word: what is longer is no word anyone types
+_ENDING = 4  # letters that a stemmer may remove from the end of a word
+_MAX_LENGTH = 64  # characters: nobody types a longer word
 
-# Words whose stems the rules of a stemmer decide.
+# Words whose stems depend on the rules of a stemmer.
 _PROBES = (
     "internal emergency generously community organization evening inning yearly skiing sky dying early only"
     " added relational conditional hopefulness sensibility goodness proceed national universal past arsenic"
@@ -74,17 +74,17 @@ def terms(text: str) -> list[str]:
 
 @cache
 def fingerprint() -> str:
-    """What makes the terms: terms of another fingerprint may differ."""
+    """The versions of what makes the terms. Terms with another fingerprint may differ."""
     import Stemmer
 
-    # Several releases of PyStemmer give the same version: some stems tell them apart.
+    # Several releases of PyStemmer report the same version: some stems distinguish them.
     stems = " ".join(_stem(word) for word in _PROBES.split())
     told = f"{Stemmer.version()}-{zlib.crc32(stems.encode()):08x}"
     return f"terms {RULES}, PyStemmer {told}, Unicode {unicodedata.unidata_version}"
 
 
 def loose_terms(text: str) -> list[str]:
-    """The terms of a text, and those that other stemmers are likely to make: stems are mostly prefixes."""
+    """The terms of a text, and those that other stemmers probably make: stems are mostly prefixes."""
     found = terms(text)
     for word in _WORD.findall(text):
         if not _IS_SPACELESS.match(word):
@@ -94,7 +94,7 @@ def loose_terms(text: str) -> list[str]:
 
 
 def readable(text: str) -> str:
-    """Markdown without the targets of its links, whose words are not the text's."""
+    """Markdown without the targets of its links, whose words are not part of the text."""
     return _LINK_TARGET.sub("]", text) if "](" in text else text
 
 
@@ -115,7 +115,7 @@ def matches(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     """The words or pairs whose term is wanted: start, end, term."""
     if not text.isascii():
         return [span for span in word_spans(text) if span[2] in wanted]
-    # Words repeat, so it is quicker to find which of them match, and then where they stand.
+    # Words repeat, so it is faster to find which of them match, and then their places.
     words = {word for word in text.translate(_ASCII_WORDS).split() if _TERMS[word] in wanted}
     plain = sorted({word.strip("'") for word in words}, key=len, reverse=True)
     if not plain:
@@ -129,7 +129,7 @@ def _pairs(run: str) -> list[str]:
 
 
 class _Terms(dict[str, str]):
-    """The term of each word seen: text repeats its words, so most are looked up, not worked out."""
+    """A cache of the terms of words: texts repeat their words."""
 
     def __missing__(self, word: str) -> str:
         term = _stem(fold(word[:_MAX_LENGTH]))
@@ -169,4 +169,4 @@ def letters_of(word: str) -> str:
 def _stemmer(language: str) -> Any:
     import Stemmer
 
-    return Stemmer.Stemmer(language, 0)  # no cache of its own: ours is in front of it
+    return Stemmer.Stemmer(language, 0)  # without its own cache: we have ours

@@ -25,7 +25,7 @@ class Citations:
         self.sections: dict[tuple[int, int], SectionRow] = {}
 
     def all(self, merged: Sequence[Merged], hits: Sequence[Hit]) -> list[Result]:
-        """A result for each place; `hits` are all that were ranked, best first."""
+        """A result for each place. `hits` are all ranked hits, best first."""
         rows = self.store.documents_by_row({found.document for found in merged})
         chunks = self.store.chunks([hit.chunk for found in merged for hit in found.hits])
         self.sections |= self.store.lineages({(found.document, found.section) for found in merged})
@@ -77,7 +77,7 @@ class Citations:
         )
 
     def _part(self, document: DocumentRow, chunks: Sequence[ChunkRow]) -> Span:
-        """Neighbouring chunks; of one that is too large by itself, the piece with the most matches."""
+        """The span of neighbouring chunks; for one chunk that is too large, its piece with most matches."""
         span = _span_of_chunks(chunks)
         if len(chunks) > 1 or span.tokens <= self.max_tokens:
             return span
@@ -108,7 +108,7 @@ class Citations:
         return self.sections[key]
 
     def _snippet(self, document: DocumentRow, chunk: ChunkRow, span: Span) -> str:
-        """A snippet of the best chunk, as far as it is in the result."""
+        """A snippet of the part of the best chunk that is in the result."""
         start, end = max(chunk.byte_start, span.byte_start), min(chunk.byte_end, span.byte_end)
         return snippet(self.store.passage(document.seq, start, end), self.terms)
 
@@ -164,7 +164,7 @@ def _span_of_chunks(chunks: Sequence[ChunkRow]) -> Span:
 
 
 def _span_of_section(found: Merged, section: SectionRow) -> Span:
-    """The whole section where sections were merged, else its own text."""
+    """The whole section if sections were merged, else its own text."""
     if found.merged_from:
         ends = section.end, section.byte_start, section.byte_end, section.start_line, section.end_line
     else:
@@ -184,6 +184,6 @@ def breadcrumb(titles: Iterable[str]) -> str:
 
 
 def _terms_of(asked: Query) -> frozenset[str]:
-    """The terms worth showing: those that say something, or all if none does."""
+    """The terms to highlight: those that are not stop words, or all if only stop words are left."""
     every = frozenset(t for group in asked.groups for term in group for t in analyze.terms(term.text))
     return every - analyze.STOP or every

@@ -1,13 +1,13 @@
-"""Results to a pack of passages that fits a number of tokens, each with its citation.
+"""Results to a pack of passages within a token budget, each with its citation.
 
-In come documents as trees: the critical ones, and those with matches, best first. Out come passages,
-those of a document together and in its order. Always: a passage is an exact span of its source; no
-byte is in two of them; `markdown(passages)` is not over the budget; the same input gives the same pack.
+Input: documents as trees: the critical ones, and those with matches, best first. Output: passages, grouped
+by document and in its order. Always: a passage is an exact span of its source; no byte is in two of them;
+`markdown(passages)` is within the budget; the same input gives the same pack.
 
-    critical documents   whole; one that does not fit, its best sections or its beginning
-    matches, best first  the section; where that does not fit, the chunks that match
+    critical documents   whole; if one does not fit, its best sections or its beginning
+    matches, best first  the section; if it does not fit, the chunks that match
     parents              the text that opens the document, and the one that opens the section above
-    neighbours           what stands around the chunks of sections that did not fit
+    neighbours           the text around the chunks of sections that did not fit
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from quire.tokens import Counter
 from quire.tree import Section, Tree
 
 INCLUDES = ("sections", "chunks", "documents")
-REASONS = ("critical", "match", "parent", "neighbour")  # a passage of several has the first of them
-_PARENTS = 0.15  # of the budget: what opens documents and sections must not crowd out what matches
-_CUT = 0.5  # of what is left: a critical document that does not fit whole leaves room for the answer
+REASONS = ("critical", "match", "parent", "neighbour")  # a passage with several reasons has the first of them
+_PARENTS = 0.15  # share of the budget: opening texts must not crowd out matches
+_CUT = 0.5  # share of the rest: a critical document that does not fit leaves room for the answer
 _LEAST = 16  # tokens: a shorter beginning says nothing
-_LARGEST = 999  # the number that passages are measured with
+_LARGEST = 999  # the passage number used for measuring
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
-# What could move a cursor, change a terminal, turn text round or hide in it: control characters, line
-# separators, zero-width and bidirectional ones, tags, and what no XML and no UTF-8 can hold.
+# Characters that could move a cursor, change a terminal, reverse text or hide in it: control characters,
+# line separators, zero-width and bidirectional ones, tags, and those that XML or UTF-8 cannot hold.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e0fff]"
@@ -88,12 +88,12 @@ class Passage:
     end_line: int
     tokens: int  # of the text alone
     promotion: str
-    reason: str  # critical, match or parent; neighbours join what they stand beside
+    reason: str  # critical, match or parent; neighbours join the passage beside them
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is worth reading before answering a query."""
+    """The passages worth reading before answering a query."""
 
     query: str
     tokens: int  # of the passages as Markdown, with their citations
@@ -115,7 +115,7 @@ def pack(
 ) -> Context:
     """The passages for a query, within `settings.max_tokens`.
 
-    Matches that score less than `settings.threshold` of the best are passed over. `include` is sections,
+    Matches that score less than `settings.threshold` of the best are skipped. `include` is sections,
     chunks (those that match and nothing else) or documents (whole, where they fit).
     """
     if include not in INCLUDES:
@@ -137,7 +137,7 @@ def pack(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A span that has been taken, or could be; `name` is what it was taken for."""
+    """A span that is or could be in the pack; `name` is what it was added for."""
 
     source: Source
     start: int
@@ -147,7 +147,7 @@ class _Piece:
 
 
 class _Cited(NamedTuple):
-    """What is shown of a passage."""
+    """The fields of a passage that are shown."""
 
     address: str
     breadcrumb: str
@@ -157,14 +157,14 @@ class _Cited(NamedTuple):
 
 
 class _Packing:
-    """A pack in the making. What is taken fits, as far as the sum of the passages can tell."""
+    """A pack being built. Its pieces fit, as far as the sum of the passages can tell."""
 
     def __init__(self, counter: Counter, budget: int, matches: Sequence[Match]) -> None:
         self.counter, self.budget, self.matches = counter, budget, matches
         self.pieces: list[_Piece] = []
         self.left_out: list[str] = []
         self.notes: list[str] = []
-        self._needed: int | None = None  # for the least of what did not fit
+        self._needed: int | None = None  # tokens for the smallest piece that did not fit
         self._for_parents = int(_PARENTS * budget)
         self._costs: dict[tuple[Source, int, int], int] = {}
         self._names = {(match.source, match.start, match.end): match.address for match in matches}
@@ -172,7 +172,7 @@ class _Packing:
     # -------------------------------------------------------------------------------- measuring
 
     def _cost(self, *more: _Piece) -> int:
-        """The tokens of all that is taken and of some more, each passage counted by itself."""
+        """The tokens of all pieces in the pack and some more, each passage counted alone."""
         return sum(self._cost_of(piece) for piece in _joined([*self.pieces, *more]))
 
     def _cost_of(self, piece: _Piece) -> int:
@@ -182,17 +182,17 @@ class _Packing:
         return self._costs[key]
 
     def _take(self, piece: _Piece, budget: int) -> bool:
-        """Add a piece if all then fits; one without text needs no room."""
+        """Add a piece if everything then fits. A piece without text needs no room."""
         if not piece.source.tree.has_text(piece.start, piece.end):
             return True
         reach = self.counter.reach(piece.source.text, piece.start, piece.end, budget)
-        if reach < piece.end or self._cost(piece) > budget:  # what reaches too far is not counted to its end
+        if reach < piece.end or self._cost(piece) > budget:  # a piece that is too long is not counted whole
             return False
         self.pieces.append(piece)
         return True
 
     def _furthest(self, places: Sequence[int], to: Callable[[int], _Piece], budget: int) -> int | None:
-        """The last place to which a piece still fits; pieces grow from place to place."""
+        """The last place up to which a piece still fits; pieces grow from place to place."""
         over = bisect_left(places, True, key=lambda place: self._cost(to(place)) > budget)
         return places[over - 1] if over else None
 
@@ -203,7 +203,7 @@ class _Packing:
     # ------------------------------------------------------------------------------------ taking
 
     def add_critical(self, source: Source) -> None:
-        """All of a document; where that does not fit, its best sections, else its beginning."""
+        """Add a whole document; if it does not fit, its best sections, else its beginning."""
         size, spent = len(source.text), self._cost()
         whole = _Piece(source, 0, size, "critical", source.address)
         if self._take(whole, self.budget):
@@ -220,7 +220,7 @@ class _Packing:
             self._leave_out(whole)
 
     def add_match(self, match: Match, include: str) -> None:
-        """The document, the section or the chunks of a match: the largest that is asked for and fits."""
+        """Add the document, section or chunks of a match: the largest that `include` allows and that fits."""
         chunks = [_Piece(match.source, *hit, "match", match.address) for hit in match.hits]
         if include == "documents" and self._take(_whole(match), self.budget):
             return
@@ -235,13 +235,13 @@ class _Packing:
             self._add_parents(match)
 
     def _take_chunk(self, chunk: _Piece, include: str) -> bool:
-        """A chunk with the rest of its section, or by itself."""
+        """Add a chunk with the rest of its section, or alone."""
         start, end = _around(chunk.source, chunk.start, chunk.end)
         section = replace(chunk, start=start, end=end)
         return (include != "chunks" and self._take(section, self.budget)) or self._take(chunk, self.budget)
 
     def _add_parents(self, match: Match) -> None:
-        """What opens the document and the section above, within the share of all such."""
+        """Add the texts that open the document and the section above, within their share of the budget."""
         for start, end in _openings(match):
             piece = _Piece(match.source, start, end, "parent")
             before, after = self._cost(), self._cost(piece)
@@ -249,7 +249,7 @@ class _Packing:
                 self._for_parents -= after - before
 
     def add_neighbours(self, match: Match) -> None:
-        """As many blocks on both sides of the best chunk as fit, within its section."""
+        """Add as many blocks on both sides of the best chunk as fit, within its section."""
         source, (start, end) = match.source, match.hits[0]
         low, high = _around(source, start, end)
         if not self._covers(source, start, end) or self._covers(source, low, high):
@@ -266,7 +266,7 @@ class _Packing:
             self._take(grown(steps), self.budget)
 
     def _take_beginning(self, piece: _Piece, budget: int) -> bool:
-        """As much of the beginning of a piece as fits: to the end of a block, else of a word."""
+        """Add as much of the beginning of a piece as fits: to the end of a block, else of a word."""
         text, start = piece.source.text, piece.start
 
         def to(end: int) -> _Piece:
@@ -300,8 +300,8 @@ class _Packing:
     def finish(self) -> tuple[Passage, ...]:
         """The passages, and a note of what is missing.
 
-        Passages that fit one by one may be over the budget together, as tokens may join differently
-        where they meet: then what was taken last goes.
+        Passages that fit one by one may exceed the budget together, because tokens may join differently
+        where they meet. Then the pieces added last are dropped.
         """
         while _count(self.counter, markdown(passages := self._passages())) > self.budget:
             gone = self.pieces.pop()
@@ -347,7 +347,7 @@ class _Packing:
 
 
 def _joined(pieces: Iterable[_Piece]) -> list[_Piece]:
-    """Pieces as passages: those of a document together, in its order, what overlaps or touches in one."""
+    """Pieces as passages: grouped by document and in its order; pieces that overlap or touch are joined."""
     of_source: dict[Source, list[_Piece]] = {}
     for piece in pieces:
         of_source.setdefault(piece.source, []).append(piece)
@@ -380,7 +380,7 @@ def _around(source: Source, start: int, end: int) -> tuple[int, int]:
 
 
 def _holder(tree: Tree, start: int, end: int) -> Section:
-    """The innermost section that holds a span; the document where the span is all of it."""
+    """The innermost section that holds a span; the document if the span is all of it."""
     if (start, end) == (0, len(tree.document.text)):
         return tree.root
     section = tree.at(start)
@@ -400,7 +400,7 @@ def _openings(match: Match) -> list[tuple[int, int]]:
 
 
 def _without_blank_edges(text: str, start: int, end: int) -> tuple[int, int]:
-    """A span without the blank lines that it begins with and the white space that it ends with."""
+    """A span without leading blank lines and trailing white space."""
     last = start + len(text[start:end].rstrip())
     blank = _BLANK_LINES.match(text, start, last)
     return (blank.end() if blank else start), last
@@ -426,7 +426,7 @@ def _block(number: int, cited: _Cited | Passage) -> str:
 
 
 def safe(text: str) -> str:
-    """Text for people and models: what would act or hide instead of show is written as its code."""
+    """Text for people and models: characters that would act or hide are written as their codes."""
     return _UNSAFE.sub(lambda found: _code(ord(found[0])), text)
 
 

@@ -1,7 +1,7 @@
 """One store to another, of the same database or the other.
 
-Always: a document arrives whole or not at all, with its id, times, tags and vectors; what is there
-already is passed over, so that an interrupted copy goes on; what arrived is compared with what was sent.
+Always: a document is copied whole or not at all, with its id, times, tags and vectors; existing documents
+are skipped, so an interrupted copy can resume; the copy is compared with the original.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Copied:
 
 
 def copy(source: Store, target: Store, name: str, progress: Progress | None = None) -> Copied:
-    """Copy what a target does not have. Raises LibraryError if it then has not all of it."""
+    """Copy what a target does not have. Raises LibraryError if something is then still missing."""
     started, progress = time.monotonic(), progress or Silent()
     there, rows = _facts(target), source.documents(Filters())
     facts = _facts(source)
@@ -57,7 +57,7 @@ def copy(source: Store, target: Store, name: str, progress: Progress | None = No
 
 
 def _facts(store: Store) -> dict[str, tuple[object, ...]]:
-    """What is the same in both libraries once a document has been copied, by its id."""
+    """The facts that must be equal in both libraries after a copy, by document id."""
     rows = store.documents(Filters())
     tags, said = store.tags(row.seq for row in rows), store.fetched(row.seq for row in rows)
     return {
@@ -115,7 +115,7 @@ def _prepared(source: Store, row: DocumentRow) -> Prepared:
 
 
 def _copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None:
-    """Copy what was named, and which documents each source holds."""
+    """Copy the sources, and which documents each of them holds."""
     ids = {row.seq: row.id for row in rows}
     there = {row.id: row for row in target.documents(Filters())}
     target.put_sources(source.sources())
@@ -131,7 +131,7 @@ def _copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None
 
 
 def _copy_vectors(source: Store, target: Store, rows: list[DocumentRow], progress: Progress) -> int:
-    """Copy the vectors of the active model that the target has not; how many."""
+    """Copy the vectors of the active model that the target does not have; returns how many."""
     ours = next((model for model in source.models() if model.active), None)
     if ours is None:
         return 0
@@ -167,7 +167,7 @@ def _copy_some(
 
 
 def _compare(source: Store, target: Store, name: str) -> None:
-    """Compare what is known of every document, and the checksums of the bytes themselves."""
+    """Compare the facts of every document, and the checksums of the bytes."""
     facts, there = _facts(source), _facts(target)
     rows = {row.id: row for row in target.documents(Filters())}
     for row in source.documents(Filters()):

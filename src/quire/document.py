@@ -1,10 +1,10 @@
-"""Bytes to a Document: the exact source, its text, and the way between their offsets.
+"""Bytes to a Document: the exact source, its text, and the mapping between their offsets.
 
 Always: `text` has one character for each character of the source, so a span of characters is
 a span of bytes; `source[a:b]` is what those characters were read from. A byte order mark is
 the first character of `text` and front matter is its beginning, but neither is markdown:
-markdown starts at `content_start`. Bytes that are no text in the source's encoding stand as
-U+FFFD, one for each byte.
+markdown starts at `content_start`. Each byte that is invalid in the source's encoding becomes
+one U+FFFD.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UTF8_BOM = BOM.encode()
 FORMATS = ("markdown", "text")
 MAX_TITLE = 300  # characters: titles are repeated in every section and chunk below them
 _MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx", ".html", ".htm")  # web pages are read as markdown
-# How files begin that hold text for other programs, or none. Some of them have no NUL byte.
+# The first bytes of files that are binary or for other programs. Some of them have no NUL byte.
 _SIGNATURES = {
     b"%PDF-": "a PDF file",
     b"%!PS": "a PostScript file",
@@ -48,14 +48,14 @@ _CLOSING = {
 _FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[\w\"'$@.][^\n:]{0,200}:(?=[ \t\n])|---|\.\.\.)")
 
 
-# A heading after a blank line; what follows it is a blank line, or the source of a page.
+# A heading after a blank line, and before a blank line or the source of a page.
 _HEADING = re.compile(
     r"(?:\A|\n[ \t]*\r?\n)(#{1,6})[ \t]+[^\s#][^\n]*\n?(\r?\n|(?i:source|url):)?(?=[^\n]|\Z)"
 )
 
 
 class Document:
-    """One source, never changed. Make it with `from_bytes` or `from_text`."""
+    """One immutable source. Make it with `from_bytes` or `from_text`."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Document:
         self.format = format
         self.encoding = encoding
         self._given_title = title
-        self._raw = raw  # the text with invalid bytes as surrogates, where there are any
+        self._raw = raw  # the text with invalid bytes as surrogates, if there are any
         self._source = source
         # The text as markdown reads it: the same offsets, every line ended by a line feed.
         self.markup = text
@@ -124,7 +124,7 @@ class Document:
         title: str | None = None,
         settings: DocumentSettings = DEFAULT.document,
     ) -> Document:
-        """Decode a source that was taken in before: it is given out again, whatever it is."""
+        """Decode a stored source, without any checks."""
         encoding = encoding_of(source)
         raw = _decode(source, encoding)
         text = _whole_characters(raw)
@@ -143,7 +143,7 @@ class Document:
         title: str | None = None,
         settings: DocumentSettings = DEFAULT.document,
     ) -> Document:
-        """Take text as it is; halves of surrogate pairs, which no file can hold, become U+FFFD."""
+        """Use text unchanged; lone surrogates, which no file can hold, become U+FFFD."""
         text = _whole_characters(text)
         format = format_of(path, text) if format is None else _known_format(format)
         return cls(text, path, collection, format, title, settings)
@@ -167,7 +167,7 @@ class Document:
 
     @property
     def front_matter(self) -> str:
-        """Front matter with its fences, "" where there is none."""
+        """Front matter with its fences; "" if there is none."""
         return self.text[: self.content_start].removeprefix(BOM)
 
     @cached_property
@@ -181,7 +181,7 @@ class Document:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What front matter says; empty where there is none or it cannot be read."""
+        """The values in front matter; empty if there is none or it cannot be read."""
         return self._metadata[0]
 
     @cached_property
@@ -194,7 +194,7 @@ class Document:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What was read otherwise than it was meant."""
+        """Parts of the source that could not be read as intended."""
         found = []
         if self._raw is not None:
             count = len(_SURROGATE.findall(self._raw))
@@ -238,7 +238,7 @@ class Document:
 
 
 class Ruler:
-    """Bytes and lines of some places in a text, worked out together when first asked for."""
+    """Byte offsets and lines of some places in a text, computed together on first use."""
 
     document: Document
 
@@ -262,7 +262,7 @@ class Ruler:
 
 
 def format_of(path: str, text: str = "") -> str:
-    """Markdown or plain text, by name, else by content; text with no name is markdown."""
+    """Markdown or plain text, by name, else by content; text without a name is markdown."""
     if not path:
         return "markdown"
     name = path.lower().rpartition("/")[2]
@@ -271,14 +271,14 @@ def format_of(path: str, text: str = "") -> str:
 
 
 def _has_headings(text: str) -> bool:
-    """Whether a text has Markdown headings that are unmistakable: a script has comments that look alike."""
+    """Whether a text has unmistakable Markdown headings: comments in a script look similar."""
     found = [(len(match[1]), bool(match[2])) for match in _HEADING.finditer(text)]
     deep = any(level > 1 for level, _ in found)
     return len(found) > 1 and (deep or sum(apart for _, apart in found) > 1)
 
 
 def as_title(text: str) -> str:
-    """A title as it is kept and shown everywhere: storable, and at most MAX_TITLE characters."""
+    """A title as it is stored and shown: storable, and at most MAX_TITLE characters."""
     if len(text) > MAX_TITLE:
         text = f"{text[: MAX_TITLE - 1].rstrip()}…"
     return _whole_characters(text).replace("\0", "\ufffd")
@@ -290,7 +290,7 @@ def text_of(source: bytes, encoding: str | None = None) -> str:
 
 
 def _front_matter_end(markup: str, start: int, limit: int) -> int:
-    """Where front matter that opens at `start` ends; `start` if what opens there is none."""
+    """The end of the front matter that opens at `start`; `start` if there is none."""
     opening = _OPENING.match(markup, start)
     if opening is None or (opening[1] == "---" and not _FIRST_KEY.match(markup, opening.end())):
         return start
@@ -312,7 +312,7 @@ def encoding_of(source: bytes) -> str:
 
 
 def _binary_kind(source: bytes) -> str | None:
-    """What a source is if it begins as no text does; after a byte order mark of UTF-16, all is text."""
+    """The kind of a source that begins like a binary file; after a UTF-16 byte order mark, all is text."""
     if encoding_of(source) != "utf-8":
         return None
     start = len(_UTF8_BOM) if source.startswith(_UTF8_BOM) else 0
@@ -322,13 +322,13 @@ def _binary_kind(source: bytes) -> str | None:
 def _whole_characters(text: str) -> str:
     """The text itself, or with U+FFFD for each lone surrogate."""
     try:
-        text.encode()  # much faster than looking for them
+        text.encode()  # much faster than searching for them
     except UnicodeEncodeError:
         return _SURROGATE.sub("\ufffd", text)
     return text
 
 
 def _decode(source: bytes, encoding: str) -> str:
-    """Text with a lone surrogate for each byte (UTF-8) or unit (UTF-16) that is no text."""
+    """Text with a lone surrogate for each byte (UTF-8) or unit (UTF-16) that is invalid."""
     odd = len(source) % 2 if encoding != "utf-8" else 0
     return source[: len(source) - odd].decode(encoding, _ERRORS[encoding]) + "\udc80" * odd

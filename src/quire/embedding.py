@@ -1,7 +1,7 @@
-"""Chunks that have no vector to vectors in the store, a batch at a time.
+"""Embed chunks that have no vector, and write the vectors to the store in batches.
 
-Always: what is written stays, so that an interrupted run goes on where it stopped; a text that was
-embedded before is not embedded again; documents that a model refuses are named and keep what they have.
+Always: written vectors stay, so an interrupted run resumes where it stopped; a text is embedded only once;
+documents that a model refuses are named and keep the vectors they have.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Embedded:
 
 
 def embed(store: Store, embedder: Embedder, progress: Progress | None = None) -> Embedded:
-    """Embed every chunk that has no vector of a model, and search with it once it has them all.
+    """Embed every chunk that has no vector of a model. Searches use the model once all chunks have one.
 
-    Raises EmbeddingError where the model cannot be used; what was embedded before is kept.
+    Raises EmbeddingError if the model cannot be used; earlier vectors are kept.
     """
     started, progress = time.monotonic(), progress or Silent()
     model = store.model(embedder.name, embedder.dimension)
@@ -70,7 +70,7 @@ class _Run:
         self.failed: dict[int, str] = {}
 
     def batch(self, chunks: Sequence[Unembedded]) -> None:
-        """Embed some chunks, each text once, and write them."""
+        """Embed some chunks, each text once, and write the vectors."""
         known = self.store.reuse(self.model, chunks)
         self.reused += len(known)
         new = [chunk for chunk in chunks if chunk.chunk not in known]
@@ -85,7 +85,7 @@ class _Run:
         self.embedded += len(taken)
 
     def _vectors(self, texts: list[str]) -> tuple[Vectors, dict[int, str]]:
-        """A vector for each text but those that the model refuses, and why it does."""
+        """A vector for each text that the model takes, and why it refuses the others."""
         try:
             return self.embedder.embed_documents(texts), {}
         except EmbeddingError as problem:

@@ -1,4 +1,4 @@
-"""Whether what is stored is still what is at its source, and what this program would make of it."""
+"""Whether a stored document still matches its source, and the words that this program would make."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def is_stale(document: DocumentRow) -> bool:
 
 
 def other_words(store: Store) -> str:
-    """How the words of a library differ from those that this program makes; "" if they do not."""
+    """How the words of a library differ from those this program makes; "" if they do not."""
     others = store.word_makers() - {analyze.fingerprint()}
     return "; ".join(difference(maker, analyze.fingerprint()) for maker in sorted(others))

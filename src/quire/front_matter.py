@@ -1,4 +1,4 @@
-"""A block of front matter to a mapping, or to the reason why there is none.
+"""A block of front matter to a mapping, or to the reason why it has none.
 
 Always: no block raises; time and memory are bounded by its length; a reason is one short line.
 """
@@ -34,12 +34,12 @@ def read_yaml(block: str) -> tuple[Mapping[str, Any], str | None]:
         if problem := _yaml_danger(yaml.parse(block, Loader=loader)) if _could_be_bomb(block) else None:
             return {}, problem
         return _mapping(yaml.load(block, Loader=loader))  # noqa: S506  both are safe loaders
-    except Exception as problem:  # a tag that does not fit its value raises anything
+    except Exception as problem:  # a tag that does not fit its value can raise any error
         return {}, f"broken YAML: {_reason(problem)}"
 
 
 def read_toml(block: str) -> tuple[Mapping[str, Any], str | None]:
-    """A mapping, or {} and why not. Long keys are refused: their memory grows with the square."""
+    """A mapping, or {} and why not. Long keys are refused: they take quadratic memory."""
     import tomllib
 
     if _toml_is_deep(block):
@@ -51,7 +51,7 @@ def read_toml(block: str) -> tuple[Mapping[str, Any], str | None]:
 
 
 def _could_be_bomb(block: str) -> bool:
-    """Whether there may be aliases in it, or deep nesting. Few blocks are worth the second reading."""
+    """Whether a block may have aliases or deep nesting. Only a few blocks need the second check."""
     return "*" in block or len(block) > 4000 or sum(map(block.count, "[{-?")) > _MAX_DEPTH
 
 
@@ -87,7 +87,7 @@ def _mapping(found: Any) -> tuple[Mapping[str, Any], str | None]:
         return {}, None
     if not isinstance(found, dict):
         return {}, "it is not a list of keys and values"
-    repr(found)  # a number too long to be printed raises here, and not later
+    repr(found)  # a number too long to print raises here, not later
     return {str(key): value for key, value in found.items()}, None
 
 

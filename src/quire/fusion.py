@@ -1,8 +1,8 @@
-"""Ranked lists to one. Scores in, scores out; a larger one is better.
+"""Fuse ranked lists into one. Scores in, scores out; higher is better.
 
-Measured on nine sets (bench/README.md): adding what words and meaning score keeps what ranks throw away,
-how much better the first is than the second. Ranks fused (RRF) lose to words alone where the model
-does not know the language; added scores do not.
+Measured on nine sets (bench/README.md): adding keyword and semantic scores keeps what ranks discard, how
+much better the first hit is than the second. Fused ranks (RRF) lose to keywords alone if the model does
+not know the language; added scores do not.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import replace
 
 from quire.result import Hit
 
-_RANKS = 60  # in the sum of reciprocal ranks, as its inventors have it
-_NEXT = ((1, 1.0), (-1, 1.0), (2, 0.5), (-2, 0.5))  # how far a neighbour is, and how much it counts
+_RANKS = 60  # the constant in reciprocal rank fusion, as in the original paper
+_NEXT = ((1, 1.0), (-1, 1.0), (2, 0.5), (-2, 0.5))  # distance of a neighbour, and its weight
 
 
 def fuse(words: Sequence[Hit], near: Sequence[Hit], cosines: Mapping[int, float], weight: float) -> list[Hit]:
     """Hits by words and by meaning as one list.
 
-    Each scores its share of the best score by words, and `weight` times its cosine, of which `cosines`
-    knows those that are not in `near`.
+    A hit scores its share of the best score by words plus `weight` times its cosine. `cosines` has the
+    cosines of hits that are not in `near`.
     """
     best = max((hit.score for hit in words), default=0.0) or 1.0
     by_words = {hit.chunk: hit for hit in words}
@@ -54,7 +54,7 @@ def _match(by_words: bool, by_meaning: bool) -> str:
 def with_neighbours(hits: Sequence[Hit], share: float) -> list[Hit]:
     """Hits raised by the chunks right before and after them in the same section.
 
-    Where a long section is cut says little: what stands around a chunk tells what it is about.
+    The place where a long section is cut means little; the text around a chunk tells its subject.
     """
     found = {hit.chunk: hit for hit in hits}
     raised = []

@@ -1,15 +1,14 @@
 """Text to headings, fences and blocks, as character spans. The only file that knows the parser.
 
-In comes text whose lines end in line feeds (`Document.markup`); out come spans into it. Only
-what stands at the top level opens a section: a heading in a list or a block quote does not.
+Input: text whose lines end in line feeds (`Document.markup`). Output: spans into it. Only a
+top-level heading opens a section: one in a list or a block quote does not.
 
-`scan` is the fast way and `parse` the plain one; they agree but for raw `<pre>`, `<script>`, `<style>`
-and `<textarea>`, which the specification ends at any of their closing tags and the parser at their
-own: there the scanner follows the specification. The scanner
-decides by itself every line whose meaning depends on nothing but the fence or HTML block it
-stands in, and hands the parser the others, each with the paragraphs around it. It leans on one
-fact: a blank line followed by a line that is not indented ends every paragraph, list and quote,
-so that what follows can be read by itself.
+`scan` is fast and `parse_markdown` is simple. They agree except for raw `<pre>`, `<script>`, `<style>` and
+`<textarea>`: the specification ends these at any of their closing tags, the parser only at their own. There
+the scanner follows the specification. The scanner decides every line whose meaning depends only on the
+fence or HTML block around it, and gives the parser the others, each with the paragraphs around it. It
+relies on one fact: a blank line followed by a line that is not indented ends every paragraph, list and
+quote, so the text after it can be read alone.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Heading(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """The top level of a document: headings, and spans that hold none whatever they look like."""
+    """The top level of a document: headings, and spans that hold none, whatever their lines look like."""
 
     headings: list[Heading]
     opaque: list[tuple[int, int]]  # fences, and the HTML blocks that a blank line does not end
@@ -53,8 +52,8 @@ class Block(NamedTuple):
 
 # ------------------------------------------------------------------------------ the scanner
 
-# The lines that may be a heading or hide one. Searching for a literal line feed first is what
-# makes this fast: it is why the scanner puts one before the text.
+# The lines that may be a heading or hide one. Searching for a literal line feed first makes this
+# fast: that is why the scanner puts one before the text.
 _CANDIDATE = re.compile(
     r"\n(?= {0,3}(?:[#`~<=]|--|-[ \t]*(?:\n|\Z)))(?:"  # most lines go no further than this
     r"(#{1,6})(?![^ \t\n])"  # 1: a heading
@@ -94,7 +93,7 @@ _UNTIL_BLANK, _PERHAPS = 6, 7
 
 
 class _Closing(dict[str, re.Pattern[str]]):
-    """What closes a fence, by what opens it."""
+    """The pattern that closes a fence, by its opening marker."""
 
     def __missing__(self, marker: str) -> re.Pattern[str]:
         found = re.compile(rf"\n {{0,3}}{marker[0]}{{{len(marker)},}}[ \t]*(?![^\n])")
@@ -114,7 +113,7 @@ def scan(text: str, start: int = 0) -> Outline:
 
 
 class _Scanner:
-    """One pass over a text that is given a line feed before its first line and after its last.
+    """One pass over a text, with a line feed added before its first line and after its last.
 
     A position is that of the line feed before a line, so in the text itself it is the place
     where the line begins.
@@ -125,8 +124,8 @@ class _Scanner:
         self.shift = start
         self.headings: list[Heading] = []
         self.opaque: list[tuple[int, int]] = []
-        self.sync = 0  # the last position known from which text can be read by itself
-        self.item = (0, 0)  # how far the list item read last goes on at least, and its indent
+        self.sync = 0  # the last known position from which text can be read alone
+        self.item = (0, 0)  # the least end of the last list item read, and its indent
 
     def run(self) -> Outline:
         at, text, shift = 0, self.text, self.shift
@@ -150,7 +149,7 @@ class _Scanner:
         return self._within(shift + len(text) - 2)
 
     def _within(self, size: int) -> Outline:
-        """The outline, without the line feed that was put after the last line."""
+        """The outline, without the line feed that was added after the last line."""
         if self.headings and self.headings[-1].end > size:
             self.headings[-1] = self.headings[-1]._replace(end=size)
         if self.opaque and self.opaque[-1][1] > size:
@@ -180,7 +179,7 @@ class _Scanner:
         return blank.start() if blank else len(self.text) - 1
 
     def _perhaps(self, line: int) -> int:
-        """Skip what may be HTML or text up to a blank line, if that makes no difference."""
+        """Skip to a blank line if it makes no difference whether the lines are HTML or text."""
         end = self._until_blank(line)
         return self._parse_around(line) if self._matters(line + 1, end) else end
 
@@ -193,7 +192,7 @@ class _Scanner:
         return False
 
     def _indented(self, line: int, after: int) -> int:
-        """Skip what is plainly inside a list item or plainly makes no difference; parse the rest."""
+        """Skip lines that are clearly inside a list item or clearly make no difference; parse the rest."""
         if self.text[after - 2] == "<" and _html_kind(self.text, after - 3) in (0, _PERHAPS):
             return self._perhaps(line)
         known, width = self.item
@@ -314,7 +313,7 @@ def _never_closed(block: str) -> bool:
 
 
 def _top_level(text: str) -> Iterator[tuple[str, int, int, int]]:
-    """Kind, level, and byte span of each block that stands in no other."""
+    """Kind, level, and byte span of each top-level block."""
     depth = 0
     for event, span in _events(text):
         if type(event) is not dict:
@@ -337,7 +336,7 @@ def _events(text: str, references: Callable[[str], bool] | None = None) -> Itera
 
 
 class _Resolver:
-    """Tells the parser that a link is defined elsewhere in the document."""
+    """Tell the parser that a link is defined elsewhere in the document."""
 
     def __init__(self, references: Callable[[str], bool]) -> None:
         self.references = references
@@ -387,7 +386,7 @@ def title(text: str, heading: Heading, references: Callable[[str], bool]) -> str
 
 
 def split_anchor(title: str) -> tuple[str, str | None]:
-    """A title without the `{#anchor}` that many documentation tools read at its end, and that anchor."""
+    """A title without the `{#anchor}` at its end, which many documentation tools read, and that anchor."""
     found = _ANCHOR.search(title) if title.endswith("}") else None
     return (title[: found.start()], found[1]) if found else (title, None)
 
@@ -405,7 +404,7 @@ def _label(label: str) -> str:
 
 # --------------------------------------------------------------------------------- the blocks
 
-_MAX_NESTING = 50  # a block that is nested deeper is part of the one it stands in
+_MAX_NESTING = 50  # a deeper block is part of the one around it
 _BLANK_LINES = re.compile(r"(?:[ \t]*\n)*")
 _ITEM = re.compile(r"\n(?=(?:[-+*]|\d{1,9}[.)])[ \t])")
 _TABLE = re.compile(r"\|[^\n]*\|[ \t]*\n\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\n")
@@ -415,7 +414,7 @@ _BREAK = re.compile(r"\n[ \t]*\n(?![ \t\n])")
 
 
 def breaks(text: str, start: int, end: int, opaque: list[tuple[int, int]]) -> list[int]:
-    """Where a top-level block begins after a blank line, and where an opaque one begins or ends.
+    """The places where a top-level block begins after a blank line, or an opaque one begins or ends.
 
     Blank lines belong to the block before them.
     """
@@ -429,7 +428,7 @@ def breaks(text: str, start: int, end: int, opaque: list[tuple[int, int]]) -> li
 
 
 def items(text: str, start: int, end: int) -> list[int]:
-    """Where list items that are not indented begin. Such a line is never inside a code block of a list."""
+    """The starts of list items that are not indented. Such a line is never in a code block of a list."""
     return [marker.end() for marker in _ITEM.finditer(text, start, end)]
 
 

@@ -1,7 +1,7 @@
 """Memories and knowledge to a store, and back: entries of their own kinds, cut as memories are.
 
-Always: an entry is kept whatever is wrong with how it would be cut; the same text is kept once; kinds do
-not share a collection, as one address would be the name of two.
+Always: an entry is kept even if it cannot be cut; the same text is kept once; kinds do not share a
+collection, because one address would then name two documents.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ONE_CHUNK = WindowsSettings(max_tokens=100_000_000, overlap=0, min_chars=0)
 
 
 def check_collection(store: Store, collection: str, kind: str) -> None:
-    """Refuse a name that no address could have, and to mix kinds: one address would be the name of two."""
+    """Refuse an invalid name, and a collection of another kind: one address would name two documents."""
     address.check_collection_name(collection)
     others = tuple(store.kinds() - {kind})
     if others and (rows := store.documents(Filters(collection, others))):
@@ -39,7 +39,7 @@ def check_collection(store: Store, collection: str, kind: str) -> None:
 
 
 def keep(store: Store, entry: Entry, config: Config, report: Report) -> DocumentRow:
-    """Write an entry, unless it is here already."""
+    """Write an entry, unless it exists already."""
     check_collection(store, entry.collection, entry.kind)
     old, source = _known(store, entry), entry.text.encode()
     had = store.tags([old.seq]).get(old.seq, ()) if old else ()
@@ -60,20 +60,20 @@ def keep(store: Store, entry: Entry, config: Config, report: Report) -> Document
 
 
 def _prepared(document: Document, entry: Entry, tags: tuple[str, ...], config: Config) -> Prepared:
-    """An entry cut as memories are; one that is short, or cannot be cut, is one chunk."""
+    """An entry cut as memories are. A short entry, or one that cannot be cut, is one chunk."""
     chunk = replace(config.chunk, strategy="memory")
     facts = {"tags": tags, "created_at": entry.created_at, "updated_at": entry.updated_at}
     if len(document.text) > _SHORT:
         try:
             return prepare_alone(document, replace(config, chunk=chunk), entry.kind, **facts)
-        except Exception as problem:  # a memory is kept, whatever is wrong with how it would be cut
+        except Exception as problem:  # a memory is kept even if it cannot be cut
             log.warning("%s is kept as one chunk, because it cannot be cut: %s", document.address, problem)
     whole = replace(DEFAULT, chunk=replace(chunk, memory=_ONE_CHUNK), tree=config.tree)
     return prepare_alone(document, whole, entry.kind, **facts)
 
 
 def _known(store: Store, entry: Entry) -> DocumentRow | None:
-    """The entry of the same name, or of the same text where no name is given."""
+    """The entry of the same name, or of the same text if no name is given."""
     rows = _alike(store, entry, entry.path or f"*{entries.ending(entry.text)}")
     return next((row for row in rows if entry.path in (None, row.path)), None)
 
@@ -83,7 +83,7 @@ def _alike(store: Store, entry: Entry, path: str) -> list[DocumentRow]:
 
 
 def export(store: Store, stream: TextIO) -> int:
-    """Write all memories and knowledge as JSON lines; how many."""
+    """Write all memories and knowledge as JSON lines; returns how many."""
     with store.reading():
         rows = store.documents(Filters(kinds=entries.KINDS))
         tags = store.tags(row.seq for row in rows)
@@ -96,7 +96,7 @@ def export(store: Store, stream: TextIO) -> int:
 
 
 def by_chunk(store: Store, result: Result) -> list[Result]:
-    """A result for each chunk that one stands for."""
+    """A result for each chunk that a merged result contains."""
     hits = result.explain["hits"]
     if len(hits) == 1:
         return [replace(result, explain={})]

@@ -1,8 +1,8 @@
 """Hits to the sections that answer: siblings that match together become their parent.
 
-In come ranked chunks of any number of documents, and the nodes of their sections and of all that
-stand above them. Out come sections, best first. Always: every hit is in exactly one of them, the
-order of the hits makes no difference, and only the root can stand beside a child of its own.
+Input: ranked chunks of any number of documents, and the nodes of their sections and all ancestors.
+Output: sections, best first. Always: every hit is in exactly one section, the order of the hits makes
+no difference, and only the root can be returned beside its own child.
 
     Guide
     ├── Install             ──►  Install  0.8   two of its three children match
@@ -39,7 +39,7 @@ def sections(
 
     `nodes` holds every section with a hit and all its ancestors. More than `threshold` of a section's
     children and at least `min_matches` of them must match for it to replace them; it then scores at
-    most `score_cap` times the best of them, which presumes that scores are not negative. No section of
+    most `score_cap` times the best of them, which assumes that scores are not negative. No section of
     more than `max_tokens` replaces others.
     """
     rules = _Rules(threshold, min_matches, score_cap, max_tokens)
@@ -58,7 +58,7 @@ def sections(
 
 
 def apart(hits: Iterable[Hit]) -> list[Merged]:
-    """The sections of hits as they are, none merged, in no order."""
+    """The sections of hits, unmerged and unordered."""
     return [
         _in_order(Merged(*key, max(hit.score for hit in mine), tuple(mine)))
         for key, mine in _by_section(hits).items()
@@ -66,7 +66,7 @@ def apart(hits: Iterable[Hit]) -> list[Merged]:
 
 
 def runs(found: Merged, tokens: Mapping[int, int], max_tokens: int) -> list[Merged]:
-    """The hits of a section that is too large to be returned, each run of neighbouring chunks by itself.
+    """The hits of a section that is too large to return, as one result for each run of adjacent chunks.
 
     `tokens` are those of the chunks. No run has more than `max_tokens`, unless one chunk has.
     """
@@ -94,12 +94,12 @@ class _Rules:
     max_tokens: int | None = None
 
     def absorbs(self, node: Node, mine: list[Hit], below: list[Merged]) -> bool:
-        """Whether a section takes its matching children in."""
+        """Whether a section replaces its matching children."""
         if self.max_tokens is not None and node.tokens > self.max_tokens:
             return False
-        # Rule 4 lets the document be returned when it matches; it does not say that its children then
-        # go. A matching preamble must not swallow better sections: the root stands beside its children,
-        # and replaces them only when all of them match.
+        # Rule 4 lets the document be returned if it matches; it does not say that its children are then
+        # dropped. A matching preamble must not swallow better sections: the root is returned beside its
+        # children, and replaces them only if all of them match.
         if node.parent < 0:
             return self._enough(below) and len(below) == node.children
         # The share is a division: 29 / 100 is not over 0.29, but 29 is over 0.29 * 100 in floating point.
@@ -133,7 +133,7 @@ def _by_section(hits: Iterable[Hit]) -> dict[Key, list[Hit]]:
 
 
 def _bottom_up(matched: Iterable[Key], nodes: Mapping[Key, Node]) -> list[Key]:
-    """Every matching section and all above them, children before parents."""
+    """Every matching section and all their ancestors, children before parents."""
     family: set[Key] = set()
     for document, position in matched:
         while position >= 0 and (document, position) not in family:

@@ -1,4 +1,4 @@
-"""Where a user's files are, and what a path in a file of settings means."""
+"""The places of a user's files, and the meaning of a path in a settings file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def data(environ: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path | None:
-    # A relative path would lie in the working folder, where strangers may have put files.
+    # A relative path would be in the working folder, where strangers may have put files.
     named, home = environ.get(variable, ""), environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111
     base = named if os.path.isabs(named) else os.path.join(home, usual)  # noqa: PTH117, PTH118
     return Path(base) / "quire" if os.path.isabs(base) else None  # noqa: PTH117
@@ -69,7 +69,7 @@ def default_url(*, create: bool = False) -> str:
 
 
 def _check_inside(found: Path, folder: Path) -> None:
-    """Refuse a library that a folder only leads to: a project that was cloned may name anyone's."""
+    """Refuse a library outside the folder, reached by a link: a cloned project may link to anyone's."""
     real = found.resolve()
     if not real.is_relative_to(folder.resolve()):
         raise SettingError("library", f"{found} leads to {real}. If you mean that one, name it: -L {real}")

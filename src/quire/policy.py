@@ -1,7 +1,7 @@
-"""Settings that a stranger's file asks for to those that it may have: it may only narrow.
+"""Limit the settings of an untrusted file: it may only narrow.
 
-A setting's policy stands beside its default, in the metadata of its field. A field without one is free.
-Always: `narrowed` gives settings in which no limit is higher and nothing guarded is new.
+A setting's policy is beside its default, in the metadata of its field. A field without one is free.
+Always: in the settings that `narrowed` returns, no limit is higher and no guarded value is new.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from quire import places
 
 T = TypeVar("T")
-Allowed = Callable[[Any, Any, str], bool]  # of the value in force, the new one and the file's folder
+Allowed = Callable[[Any, Any, str], bool]  # takes the current value, the new one and the file's folder
 _ALLOWED, _INTERNAL = "allowed", "internal"
-INTERNAL = {_INTERNAL: True}  # metadata of a field that is no setting: no file and no variable can set it
+INTERNAL = {_INTERNAL: True}  # metadata of a field that is not a setting: no file or variable can set it
 
 
 def at_most(default: T) -> T:

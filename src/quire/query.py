@@ -1,12 +1,12 @@
-"""A string to a Query: what to look for, what to leave out, and where.
+"""A string to a Query: what to search for, what to exclude, and where.
 
     words  "a phrase"  -not  this OR that  prefix*  title:word  heading:"a phrase"  path:docs/
 
-Any string is a query, in linear time; one with nothing to look for is a SettingError. Always: a term's
-text is stripped, says something (it is not all punctuation) and has at most MAX_CHARS characters; a term
-is not both a phrase and a prefix; white space around a query changes nothing. Texts are as typed:
-cutting them into index terms, folding case and stemming come later. A text with more words than one
-searches with is prose: its quotes and minus signs are punctuation.
+Any string is parsed, in linear time; one without anything to search for raises a SettingError. Always: a
+term's text is stripped, is not only punctuation and has at most MAX_CHARS characters; a term is not both a
+phrase and a prefix; white space around a query changes nothing. Texts are as typed: index terms, case
+folding and stemming come later. A text with many words is prose: its quotes and minus signs are
+punctuation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unicodedata import category
 
 from quire.errors import SettingError
 
-MAX_CHARS = 200  # of a term; what is longer is pasted text, and matches nothing as one term
+MAX_CHARS = 200  # of a term; a longer one is pasted text, and would match nothing
 
 # A minus counts only where a word begins, and `--flag` is a word. `Path::new` is no field, nor is `title: x`.
 _ITEM = re.compile(
@@ -35,9 +35,9 @@ _ITEM = re.compile(
 )
 # A pasted sentence has quotes and dashes too: `runs mysql -h localhost -e "SELECT 1" to make sure that …`.
 _MARKS = re.compile(r'["“”„«»「」『』]|(?<!\S)-(?![-\s])')
-# What a minus excludes is a word: `-f`, `-xzf` and `-9` are options of commands that people paste.
+# A minus excludes a word: `-f`, `-xzf` and `-9` are options of pasted commands.
 _EXCLUDABLE = re.compile(r"(?=.*[^\W\d_]{3})(?!(?ai:[b-df-hj-np-tv-xz]{3,5})$)", re.DOTALL)
-_MOST_WORDS = 10  # beside which quotes and a minus are still signs
+_MOST_WORDS = 10  # with more words, quotes and minus signs are punctuation
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 _ALPHANUMERIC = re.compile(r"[^\W_]")
 _SIGNS = {"Sm", "Sc", "So", "Cn", "Co"}  # emoji among them; Cn is an emoji newer than this Python
@@ -56,7 +56,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What was asked: one term of every group is wanted, none of the negated, from the paths in filters."""
+    """A parsed query: one term of every group is wanted, none of the negated, in the filtered paths."""
 
     text: str
     groups: tuple[tuple[Term, ...], ...]
@@ -66,27 +66,27 @@ class Query:
 
     @property
     def words(self) -> str:
-        """What is looked for, as a sentence."""
+        """The words to search for, as a sentence."""
         return " ".join(term.text for group in self.groups for term in group)
 
     @property
     def demanded(self) -> tuple[tuple[Term, ...], ...]:
-        """The groups of which one term must be there: phrases and fields. Words and prefixes only rank."""
+        """The groups of which one term must match: phrases and fields. Words and prefixes only rank."""
         return tuple(group for group in self.groups if all(term.phrase or term.field for term in group))
 
     def relaxed(self) -> Query:
-        """The same without demands: phrases are words that rank."""
+        """The same query with nothing required: phrases become words that rank."""
         groups = (tuple(replace(term, phrase=False) for term in group) for group in self.groups)
         return replace(self, groups=tuple(groups))
 
     def without(self, terms: Iterable[Term]) -> Query:
-        """The same without some of what it excludes."""
+        """The same query without some of its exclusions."""
         dropped = set(terms)
         return replace(self, negated=tuple(term for term in self.negated if term not in dropped))
 
     @property
     def left_out(self) -> tuple[Term, ...]:
-        """What must not be there; paths are left out before anything is looked for."""
+        """The terms that must not match. Excluded paths are filtered before the search."""
         return tuple(term for term in self.negated if term.field != "path")
 
 
@@ -99,9 +99,9 @@ _ODD_OR = "OR is ignored beside a -word or a path: filter."
 
 
 def parse(text: str, max_terms: int = 64) -> Query:
-    """The query that a text asks; raises SettingError when it leaves nothing to look for."""
+    """The query in a text. Raises SettingError if there is nothing to search for."""
     text = _UNSTORABLE.sub("", text).strip()
-    # Operators stand between terms, so twice the terms is as far as one has to look.
+    # Operators are between terms, so twice the number of terms is enough.
     most = 2 * max_terms + 1
     items = list(islice(_items(text), most))
     plain = _MARKS.sub(" ", text) if _is_prose(items) else text
@@ -122,7 +122,7 @@ def parse(text: str, max_terms: int = 64) -> Query:
 
 
 def _is_prose(items: list[Term]) -> bool:
-    """Whether there are more plain words than one searches with."""
+    """Whether there are more plain words than people search with."""
     return sum(item == Term(item.text) and not _is_operator(item) for item in items) > _MOST_WORDS
 
 
@@ -143,7 +143,7 @@ def _quoted(item: re.Match[str]) -> str | None:
 
 
 def _word(word: str, field: str) -> Term:
-    """A word or a prefix; for `a:b` its parts, of which none must be there. A path is kept as it is."""
+    """A word or a prefix; for `a:b` its parts, none of which is required. A path is kept unchanged."""
     if field == "path":
         return Term(word)
     if ":" in word:
@@ -153,7 +153,7 @@ def _word(word: str, field: str) -> Term:
 
 
 def _says_something(text: str) -> bool:
-    """Whether a text is more than punctuation, as far as it is used."""
+    """Whether the used part of a text is more than punctuation."""
     text = text[:MAX_CHARS]
     if _ALPHANUMERIC.search(text):
         return True
@@ -182,7 +182,7 @@ def _is_between_terms(items: list[Term], at: int) -> bool:
 
 
 def _cut(term: Term) -> Term:
-    """A term of at most MAX_CHARS; a phrase ends with a whole word, as half a word finds nothing."""
+    """A term of at most MAX_CHARS. A phrase ends with a whole word, because half a word matches nothing."""
     if len(term.text) <= MAX_CHARS:
         return term
     text = term.text[:MAX_CHARS]
@@ -193,7 +193,7 @@ def _cut(term: Term) -> Term:
 
 
 def _groups(terms: list[tuple[Term, bool]]) -> tuple[tuple[Term, ...], ...]:
-    """The terms to look for, those joined by OR together."""
+    """The terms to search for; those joined by OR are in one group."""
     groups, before = list[list[Term]](), False
     for term, either in terms:
         wanted = _is_wanted(term)

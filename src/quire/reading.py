@@ -36,7 +36,7 @@ class Reading:
 
 
 def read(store: Store, row: DocumentRow, name: str, config: Config, max_tokens: int | None) -> Reading:
-    """A section by its slug, its heading, a path of headings or a part's number; the document by no name.
+    """A section by its slug, heading, path of headings or part number; without a name, the document.
 
     Raises NoResults if there is none.
     """
@@ -59,7 +59,7 @@ Parts = tuple[int, int]  # the first and the last
 def _section(
     store: Store, row: DocumentRow, name: str, config: Config
 ) -> tuple[SectionRow, int, Parts | None]:
-    """The section, how many others have its name, and the parts that are meant, None for all."""
+    """The section, how many others have its name, and the requested parts, None for all."""
     sections = store.sections(row.seq)
     slug, *parts = split_part(name) or (name,)
     if parts and (not slug or any(s.slug == slug for s in sections)):
@@ -72,7 +72,7 @@ def _section(
 
 
 def _span_of(store: Store, row: DocumentRow, section: SectionRow, first: int, last: int) -> tuple[int, int]:
-    """Where some parts of a section begin and end. Raises NoResults if there are none of these numbers."""
+    """Where some parts of a section begin and end. Raises NoResults if no part has these numbers."""
     chunks = store.chunks(range(row.seq * MAX_CHUNKS, row.seq * MAX_CHUNKS + row.chunk_count)).values()
     parts = {chunk.part: chunk for chunk in chunks if chunk.section == section.position}
     if first not in parts or last not in parts or last < first:
@@ -91,7 +91,7 @@ def _cited(
     config: Config,
     max_tokens: int | None,
 ) -> Reading:
-    """A span with its citation, cut to a number of tokens; what was left out is said."""
+    """A span with its citation, cut to a number of tokens; a note says what was left out."""
     source = Document.restored(store.source(row.seq), row.path)
     count, notes, whole = counter(config.tokens), list[str](), end
     if others:

@@ -1,8 +1,8 @@
-"""Text to the same text without the secrets of its URLs. Takes linear time and never fails.
+"""Hide the secrets of URLs in a text. Takes linear time and never fails.
 
 `postgresql://quire:secret@db.example.com/quire` becomes `postgresql://quire:…@db.example.com/quire`.
-A password may hold any character of its line, encoded or not: where it could end at several places, the
-last one counts, so that too much is hidden and never too little. To redact twice changes nothing.
+A password may hold any character of its line, encoded or not. If it could end at several places, the last
+one counts, so that too much is hidden and never too little. Redacting twice changes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAIR = re.compile(
     (?:(?:'(?:[^'\\\n]|\\.)*(?:'|$) | "(?:[^"\\\n]|\\.)*(?:"|$))\S* | (?:[^\s\\'"]|\\.)(?:[^\s\\]|\\.)*)""",
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
-# A scheme has no length limit, but one that may be of any length takes quadratic time to look for.
+# A scheme has no length limit, but searching for one of any length takes quadratic time.
 _SCHEME = re.compile(r"(?<![a-z0-9+.-])(?:postgres(?:ql)?:/{1,3}|[a-z][a-z0-9+.-]{0,30}://)", re.IGNORECASE)
 _NEXT = re.compile(rf"""(?:(?<=[\s"'<(\[{{,=`])|^)(?:{_SCHEME.pattern})""", re.IGNORECASE)
 # A port is no password, nor is the end of an IPv6 address.
@@ -61,7 +61,7 @@ def _without_passwords(line: str) -> str:
 
 
 def _in_one_url(line: str, start: int, end: int) -> str:
-    """A piece of a line whose first URL with a user reaches to the last @ of the piece."""
+    """A piece of a line, redacted. Its first URL with a user reaches to the last @ of the piece."""
     last, place = line.rfind("@", start, end), start
     while (scheme := _SCHEME.search(line, place, end)) and scheme.end() <= last:
         place = scheme.end()
@@ -82,7 +82,7 @@ def _hidden_user(line: str, place: int, last: int, scheme: str) -> tuple[str, in
 
 
 def _at(line: str, place: int, last: int) -> int | None:
-    """The last @ that can end a password. None if none surely does: the only ones come after ?password="""
+    """The last @ that can end a password; None if none surely does: all come after `?password=`."""
     option = _OPTION_START.search(line, place, last)
     if option is None:
         return last

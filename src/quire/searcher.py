@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 Nodes = Mapping[tuple[int, int], Node]  # sections by document and position
-_MANY = 500  # chunks by meaning, of which some will be left out
+_MANY = 500  # chunks to fetch by meaning if some will be left out
 _PROMOTED = {"important": 1.5}
 
 
@@ -37,11 +37,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What searching by meaning needs: a model whose vectors are stored, and something that runs it."""
+    """What semantic search needs: a model whose vectors are stored, and an embedder that runs it."""
 
     model: Model
     embedder: Embedder | None
-    problem: str  # why there is nothing that runs it
+    problem: str  # why there is no embedder
 
 
 def search(
@@ -53,7 +53,7 @@ def search(
     *,
     explain: bool = False,
 ) -> Found:
-    """The best sections for a query. Raises NoResults where what is to be searched was never indexed."""
+    """The best sections for a query. Raises NoResults if nothing was ever indexed there."""
     asked = query.parse(text)
     _check_indexed(store, filters)
     filters = replace(
@@ -82,7 +82,7 @@ def search(
 
 
 def _excluding(store: Store, asked: Query, notes: list[str]) -> Query:
-    """A query that excludes only what some document has; a note says what that is."""
+    """A query without exclusions that no document has; a note names those that remain."""
     absent = [term for term in asked.left_out if not store.search_words(_only(asked, term), Filters(), 1)]
     kept = [term.text for term in asked.left_out if term not in absent]
     if kept:
@@ -102,7 +102,7 @@ def ranked(
     meaning: Meaning | None,
     notes: list[str],
 ) -> tuple[list[Hit], str]:
-    """Chunks by words, by meaning, or by both, best first; and which of these it was."""
+    """Chunks by words, by meaning, or by both, best first; and the mode that was used."""
     vector = _vector(asked, settings, meaning, notes) if meaning else None
     by_words = settings.mode != "semantic" or asked.demanded or vector is None
     words = store.search_words(asked, filters, _candidates(settings)) if by_words else []
@@ -132,9 +132,9 @@ def _near(
     vector: Vectors,
     words: list[Hit],
 ) -> list[Hit]:
-    """Chunks by meaning that keep to what is demanded and left out, as those in `words` do."""
+    """Chunks by meaning that satisfy the required and excluded terms, as those in `words` do."""
     limit = _candidates(settings)
-    if asked.demanded and len(words) < limit:  # no other chunk has what is demanded
+    if asked.demanded and len(words) < limit:  # no other chunk has the required terms
         cosines = store.cosines(model, vector, [hit.chunk for hit in words])
         found = [replace(hit, score=cosines.get(hit.chunk, -1.0), match="semantic") for hit in words]
         found.sort(key=lambda hit: (-hit.score, hit.chunk))
@@ -146,7 +146,7 @@ def _near(
 def _allowed(
     store: Store, asked: Query, filters: Filters, model: Model, vector: Vectors, limit: int
 ) -> list[Hit]:
-    """The nearest chunks; where some must be left out, so many are looked at that enough are left."""
+    """The nearest chunks. If some must be left out, more are fetched so that enough remain."""
     if not (asked.demanded or asked.left_out):
         return store.search_vectors(model, vector, filters, limit)
     for many in (max(_MANY, limit), 10 * max(_MANY, limit)):
@@ -159,7 +159,7 @@ def _allowed(
 
 
 def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: list[str]) -> Vectors | None:
-    """The vector of a question; none, and a note, where the model cannot be used."""
+    """The vector of a question; None, with a note, if the model cannot be used."""
     name, size = meaning.model.name, meaning.model.dimension
     try:
         if meaning.embedder is None:
@@ -177,7 +177,7 @@ def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: lis
 
 
 def _check_indexed(store: Store, filters: Filters) -> None:
-    """T14: not indexed is another thing than no match."""
+    """T14: "not indexed" differs from "no match"."""
     known = store.collections()
     if not known:
         raise NoResults("The library is empty. Add documents with: quire add ./docs")
@@ -193,7 +193,7 @@ def _promote(store: Store, hits: list[Hit]) -> list[Hit]:
 
 
 def _merge(store: Store, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
-    """Merge as many hits as fill the answer; a weak match further down is no reason to merge."""
+    """Merge as many hits as fill the answer. A weak match further down is no reason to merge."""
     size, merged = 0, list[Merged]()
     while len(merged) < settings.limit and size < len(hits):
         size = max(2 * size, 2 * settings.limit)
@@ -218,7 +218,7 @@ def _rules(settings: SearchSettings) -> dict[str, Any]:
 
 
 def _merge_bounded(store: Store, hits: list[Hit], nodes: Nodes, settings: SearchSettings) -> list[Merged]:
-    """Merge sections that match about as well as the best of their document, into no large ones."""
+    """Merge sections that score close to the best of their document, but never into large ones."""
     strong, weak = _by_strength(hits, settings.merge_from)
     sharp, most = settings.sharpness, settings.max_result_tokens
     merged = merge.sections(_raised(strong, sharp), nodes, **_rules(settings), max_tokens=most)

@@ -10,17 +10,17 @@ from functools import lru_cache
 from typing import Any
 
 # Outside ASCII the segmenter's time grows with the square of the number of sentences (82 s for
-# 400,000 characters of "好。"), so it is shown one window at a time.
+# 400,000 characters of "好。"), so it gets one window at a time.
 _WINDOW, _ASCII_WINDOW = 2048, 65_536
 
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
-_LONGEST_CHARACTER = 64  # an accented pile or a family of emoji that is longer may be parted
+_LONGEST_CHARACTER = 64  # a longer pile of accents or family of emoji may be split
 _JOINER = "\u200d"
 _JOINED = re.compile("[\u0300-\u036f\u20d0-\u20ff\u200d\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff]")
 
 
 def in_paragraphs(text: str) -> list[int]:
-    """Where the sentences of a text end, none reaching over a blank line; the last is its length."""
+    """The ends of the sentences of a text, none crossing a blank line; the last is its length."""
     found, start = [], 0
     for gap in _PARAGRAPH.finditer(text):
         found += [*ends(text, start, gap.start())[:-1], gap.end()]
@@ -29,9 +29,9 @@ def in_paragraphs(text: str) -> list[int]:
 
 
 def word_edge(text: str, low: int, high: int) -> int:
-    """The last place in `(low, high]` where a word begins, else where a character does.
+    """The last place in `(low, high]` where a word begins, else where a character begins.
 
-    Looks for a word no further back than half the way. A character must begin at `low`.
+    Searches for a word at most halfway back. A character must begin at `low`.
     """
     for at in range(high, (low + high) // 2, -1):
         if at >= len(text) or (text[at - 1].isspace() and not text[at].isspace()):
@@ -40,7 +40,7 @@ def word_edge(text: str, low: int, high: int) -> int:
 
 
 def character_edge(text: str, low: int, high: int) -> int:
-    """The last place in `(low, high]` that parts no character as people see it, if there is one near.
+    """The last place in `(low, high]` that splits no visible character, if there is one near.
 
     A character must begin at `low`.
     """
@@ -51,7 +51,7 @@ def character_edge(text: str, low: int, high: int) -> int:
 
 
 def next_character(text: str, low: int, at: int) -> int:
-    """The first place from `at` on that parts no character. A character must begin at `low`."""
+    """The first place from `at` on that splits no character. A character must begin at `low`."""
     while _parts_character(text, low, at):
         at += 1
     return at
@@ -76,7 +76,7 @@ def _is_flag_half(char: str) -> bool:
 
 
 def ends(text: str, start: int, end: int) -> list[int]:
-    """Where the sentences of `text[start:end]` end; the last is `end`."""
+    """The ends of the sentences of `text[start:end]`; the last is `end`."""
     found: list[int] = []
     boundaries = _segmenter()
     window = _ASCII_WINDOW if text[start:end].isascii() else _WINDOW
@@ -85,7 +85,7 @@ def ends(text: str, start: int, end: int) -> list[int]:
         inside = [start + int(b["end_index"]) for b in boundaries("en", text[start:stop])]
         inside = [place for place in inside if place < stop]
         found += inside
-        # What is left of the window may go on after it: show it again with what follows.
+        # The last sentence may continue after the window: segment it again with the text after it.
         start = inside[-1] if inside and stop < end else stop
     return [*found, end]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from os.path import exists, isfile  # unlike those of Path, they are False where they may not look
+from os.path import exists, isfile  # unlike those of Path, they return False without permission
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +24,14 @@ MAX_BYTES, MAX_DOTS = 65_536, 500  # of a file, and of one line of it: a key of 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The settings in force, and what the user should know about them, one line each."""
+    """The active settings, and notes about them for the user, one line each."""
 
     config: Config
     notes: tuple[str, ...] = ()
 
 
 def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
-    """The settings in force in a folder: defaults, the user's file, the project's file, QUIRE_* variables."""
+    """The active settings in a folder: defaults, the user's file, the project's file, QUIRE_* variables."""
     variables = os.environ if environ is None else environ
     config, notes = user_settings(variables), list[str]()
     if path := project_file(folder, variables):
@@ -64,23 +64,23 @@ def user_settings(environ: Mapping[str, str]) -> Config:
 
 
 class SettingsFile(NamedTuple):
-    """A quire.toml: where it is, what it holds, and its bytes, which `content` was parsed from."""
+    """A quire.toml: its path, its content, and the bytes that `content` was parsed from."""
 
     path: Path
     content: dict[str, Any]
     source: bytes
 
     def over(self, config: Config) -> Config:
-        """Settings changed as the file says, whether it is trusted or not."""
+        """Settings with all changes of the file, whether it is trusted or not."""
         return override(config, self.content)
 
     def narrowing(self, config: Config) -> tuple[Config, dict[str, Any]]:
-        """Settings changed as far as a file may without trust, and the values that need it, by name."""
+        """Settings with the changes that need no trust, and the values that need it, by name."""
         return policy.narrowed(config, self.over(config), str(self.path.parent))
 
 
 def read_settings(path: Path) -> SettingsFile:
-    """A quire.toml, parsed. A library that it names by a relative path is relative to its folder."""
+    """A parsed quire.toml. A relative library path is relative to its folder."""
     folder = path.parent.resolve()
     source = _bytes_of(path)
     content = _parsed(path, source)
@@ -111,7 +111,7 @@ def _parsed(path: Path, source: bytes) -> dict[str, Any]:
 
 
 def _with_project(config: Config, file: SettingsFile, records: trust.Records, notes: list[str]) -> Config:
-    """Settings changed as far as a project file may; a note names what was ignored."""
+    """Settings with the allowed changes of a project file; a note names what was ignored."""
     notes += [records.problem] if records.problem else []
     trusted = records.holds(file.path, file.source)
     changed, ignored = (file.over(config), {}) if trusted else file.narrowing(config)

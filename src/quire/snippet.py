@@ -13,7 +13,7 @@ _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
 
 
 def snippet(text: str, terms: Iterable[str], max_words: int = 50) -> str:
-    """At most so many words around the best matches, matches in `**`, white space folded."""
+    """A limited number of words around the best matches, matches in `**`, white space folded."""
     wanted = frozenset(terms)
     words = [(m.start(), m.end()) for m in re.finditer(r"\S+", text)]
     marks = _marks(text, wanted)
@@ -30,9 +30,9 @@ def snippet(text: str, terms: Iterable[str], max_words: int = 50) -> str:
 
 
 def densest(text: str, terms: Iterable[str], size: int) -> tuple[int, int]:
-    """Where the piece of a text of at most `size` characters with the most matches begins and ends.
+    """The start and end of the piece of a text, at most `size` characters, with the most matches.
 
-    It begins at a line or a word and ends at one; without matches it is the beginning.
+    It begins and ends at a line or a word. Without matches, it is the beginning of the text.
     """
     marks = sorted(analyze.matches(text, frozenset(terms)))
     best, first, start, counts = (0, 0), 0, 0, Counter[str]()
@@ -51,14 +51,14 @@ def densest(text: str, terms: Iterable[str], size: int) -> tuple[int, int]:
 
 
 def _edge(text: str, place: int) -> int:
-    """The last place before one where a line begins, else a word; itself if neither is near."""
+    """The nearest earlier start of a line, else of a word; the place itself if neither is near."""
     near = max(0, place - 200)
     line = text.rfind("\n", near, place)
     return (line if line >= 0 else text.rfind(" ", near, place)) + 1 or place
 
 
 def _marks(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
-    """Whole words that match, none overlapping, none in the lines that open or close code."""
+    """Whole words that match, without overlaps, outside the lines that open or close code."""
     fences = [m.span() for m in _FENCE_LINE.finditer(text)]
     marks: list[tuple[int, int, str]] = []
     for start, end, term in analyze.matches(text, wanted):

@@ -1,7 +1,7 @@
-"""Sources and a store: add what is named, follow what was named before, and let go of it.
+"""Sources and a store: add sources, refresh them, and remove them.
 
-Always: refreshing, checking and pruning follow sources and nothing else; a source that fails is named
-with its problem, and the others go on; what was removed by a person stays removed.
+Always: refreshing, checking and pruning follow sources only; a source that fails is named with its
+problem, and the others go on; a document that a person removed stays removed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _SINGLE = ("file", "page", "text")  # sources of one document
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How files and pages differ from what was read of them."""
+    """How files and pages differ from the stored documents."""
 
     changed: tuple[DocumentRow, ...]
     missing: tuple[DocumentRow, ...]
-    new: tuple[str, ...] = ()  # addresses that they would get
+    new: tuple[str, ...] = ()  # the addresses of new documents
     remade: tuple[DocumentRow, ...] = ()  # unchanged, but to be cut again
-    kept: frozenset[int] = frozenset()  # rows of those missing that a refresh would keep
+    kept: frozenset[int] = frozenset()  # missing documents that a refresh would keep
 
     def __bool__(self) -> bool:
         gone = any(row.seq not in self.kept for row in self.missing)
@@ -47,7 +47,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a person asks to be held, with the options that were given; None is as before."""
+    """What a person asks to add, with its options. None leaves an option unchanged."""
 
     place: str
     collection: str | None = None
@@ -61,10 +61,10 @@ class Named:
 
 
 def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
-    """The source that is meant: a file or folder if there is one of this name, else a page or a site.
+    """The source that a name means: a file or folder if one has this name, else a page or a site.
 
-    Raises SourceError where there is none, and SourceMoved where its documents are known from a place
-    that is gone.
+    Raises SourceError if there is none, and SourceMoved if it has the documents of a source whose place
+    is gone.
     """
     all_known = store.sources()
     source = _web_source(wanted) if is_web(wanted.place) else None
@@ -81,7 +81,7 @@ def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
 
 
 def _narrowed(source: SourceRow, config: Config) -> SourceRow:
-    """A source with what the project that it is in narrows: it is remembered, wherever one works next."""
+    """A source with its project's include and exclude patterns, stored so that they apply from anywhere."""
     if source.type != "folder" or not named.is_in_project(source.place, config):
         return source
     assert config.project  # noqa: S101
@@ -94,7 +94,7 @@ def _narrowed(source: SourceRow, config: Config) -> SourceRow:
 
 
 def is_web(place: str) -> bool:
-    """Whether a place is a page or a site: nothing of that name is here."""
+    """Whether a place is a page or a site: no file or folder has that name."""
     path = Path(place)
     try:
         # .md is also a domain.
@@ -105,7 +105,7 @@ def is_web(place: str) -> bool:
 
 
 def _web_source(wanted: Named) -> SourceRow:
-    from quire.sources.web import target_of  # a search need not wait for it
+    from quire.sources.web import target_of  # a search does not need it
 
     name = wanted.collection or named.collection_of(target_of(wanted.place).host)
     return pages.web_source(wanted.place, name, wanted.kind)
@@ -114,7 +114,7 @@ def _web_source(wanted: Named) -> SourceRow:
 def add(
     store: Store, wanted: Named, config: Config, *, prune: bool = False, progress: Progress | None = None
 ) -> Report:
-    """Hold a source, and bring it up to date. Documents whose files are gone stay, unless pruning."""
+    """Add a source and update its documents. Those whose files are gone stay, unless pruning."""
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
         report = pages.add_pages(store, source, config, progress=progress)
@@ -127,7 +127,7 @@ def add(
     report = apply.apply(store, plan, config, progress)
     report.warnings += [told for told in (ignored, twice) if told]
     if report.failed and not store.members(source.collection, source.kind, source):
-        store.drop_sources([source])  # it could not be taken in: there is nothing to follow
+        store.drop_sources([source])  # adding failed: there is nothing to follow
     else:
         _note([_checked(source, report, plan.problem if prune else "")], store)
     return report
@@ -136,7 +136,7 @@ def add(
 def plan_added(
     store: Store, wanted: Named, config: Config, *, prune: bool = False, before: Iterable[Plan] = ()
 ) -> Plan:
-    """What adding a source would change, once the plans before it were applied."""
+    """The changes that adding a source would make after the earlier plans were applied."""
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
         return pages.plan_pages(store, source, config)
@@ -172,7 +172,7 @@ def refresh(
     remake: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Bring every source up to date; those that cannot be read are named, and the others go on."""
+    """Update every source. Sources that cannot be read are named, and the others go on."""
     total, checked = Report(), list[SourceRow]()
     total.warnings += remaking.remake_words(store, remake, progress)
     total.join(remaking.remake_texts(store, config, remake))
@@ -193,7 +193,7 @@ def refresh(
 
 
 def _followed(store: Store) -> list[SourceRow]:
-    """The sources that may have changed: a text is what it was."""
+    """The sources that may have changed: all but texts."""
     return [source for source in store.sources() if source.type != "text"]
 
 
@@ -244,7 +244,7 @@ def _kept_line(plan: Plan) -> str:
 def plans(
     store: Store, config: Config, *, prune: bool = False, keep: bool = False, remake: bool = False
 ) -> list[Plan]:
-    """What refreshing would change, source by source; nothing is written."""
+    """The changes that refreshing would make, source by source, writing nothing."""
     found = remaking.remake_plans(store, config, remake)
     for known in _followed(store):
         source = _narrowed(known, config)
@@ -261,7 +261,7 @@ def plans(
 
 
 def _plan_failed(store: Store, source: SourceRow, problem: SourceError, gone: str) -> Plan:
-    """The plan of a page or site that cannot be read: one that is gone goes when pruning."""
+    """The plan of a page or site that cannot be read. If it is gone, pruning removes it."""
     told = f"{problem.source}: {problem.reason}"
     if source.type == "page" and isinstance(problem, NotFound):
         action = REMOVE if gone == PRUNE else KEEP
@@ -273,7 +273,7 @@ def _plan_failed(store: Store, source: SourceRow, problem: SourceError, gone: st
 
 
 def _checked(source: SourceRow, report: Report, problem: str) -> SourceRow:
-    """A source as it is after it was read."""
+    """A source with the outcome of its last read."""
     failed = next((f"{one.source}: {one.reason}" for one in report.failed), "")
     more = f" and {len(report.failed) - 1:,} more" if len(report.failed) > 1 else ""
     return replace(source, checked_at=named.now(), problem=problem or f"{failed}{more}")
@@ -288,7 +288,7 @@ def _note(sources: list[SourceRow], store: Store) -> None:
 
 
 def check(store: Store, config: Config, collection: str | None = None) -> Changes:
-    """Files and pages that are new, have changed or are gone; nothing is written."""
+    """Files and pages that are new, changed or gone; writes nothing."""
     started = time.monotonic()
     changed, missing = list[DocumentRow](), list[DocumentRow]()
     new, remade, kept = list[str](), list[DocumentRow](), set[int]()
@@ -327,7 +327,7 @@ def _check_files(plan: Plan) -> Changes:
 
 
 def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
-    """How pages differ; one that cannot be reached is neither changed nor gone."""
+    """How pages differ. An unreachable page is neither changed nor gone."""
     rows = {row.url: row for row in named.members_of(store, source)}
     try:
         looked = pages.look_at_pages(store, source, config)
@@ -397,7 +397,10 @@ def goes_with(store: Store, source: SourceRow) -> list[DocumentRow]:
 
 
 def follow(store: Store, moved: Sequence[tuple[SourceRow, SourceRow]]) -> None:
-    """Put sources where they are now. What lay in a larger one that stays goes with its own."""
+    """Move sources to their new places.
+
+    If a larger source around one stays behind, it drops the documents that moved.
+    """
     moving = {before.seq for before, _ in moved}
     for before, after in moved:
         _follow(store, before, after, moving)

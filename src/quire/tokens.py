@@ -1,4 +1,4 @@
-"""Token counters. Each counts a span of a text, and tells how far a budget reaches in it.
+"""Token counters. Each counts the tokens of a span, and finds how far a budget reaches.
 
 Always: `count(text, start, reach(text, start, end, budget)) <= budget`.
 """
@@ -15,7 +15,7 @@ from quire.errors import MissingExtra
 
 
 class Counter(Protocol):
-    """How long a text is to a model."""
+    """Counts the tokens of a text."""
 
     def count(self, text: str, start: int, end: int) -> int:
         """The number of tokens in `text[start:end]`."""
@@ -27,7 +27,7 @@ class Counter(Protocol):
 
 
 class Chars:
-    """Four characters to a token: quick, and on average a fifth too high for English."""
+    """Four characters per token: fast, and on average a fifth too high for English."""
 
     def count(self, text: str, start: int, end: int) -> int:
         return (end - start + 3) // 4
@@ -54,7 +54,7 @@ class Words:
 
 
 class Bpe:
-    """Exact counts for models that read cl100k, by rs-bpe, which carries the vocabulary."""
+    """Exact counts for models that use cl100k, by rs-bpe, which includes the vocabulary."""
 
     def __init__(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """A document to its tree of sections.
 
-A section is a heading and what stands under it; the root is the document itself. Sections are
-in document order, each knows its parent. Always: the sections' own ranges, `text[start:own_end]`,
+A section is a heading and the content under it; the root is the document itself. Sections are in
+document order, and each knows its parent. Always: the sections' own ranges, `text[start:own_end]`,
 joined in order are the text; bodies never overlap and hold no heading line; the same document
 gives the same slugs and addresses.
 
@@ -39,14 +39,14 @@ _NOTHING = markdown.Outline([], [])
 
 
 class Names(Ruler):
-    """The headings of a document and what they are called, worked out when first asked for."""
+    """The headings of a document and their names, computed on first use."""
 
     def __init__(self, document: Document, settings: TreeSettings, headings: list[Heading]) -> None:
         self.document, self.settings, self.headings = document, settings, headings
 
     @cached_property
     def _titles(self) -> list[tuple[str, str | None]]:
-        """The text of every heading, and the anchor it gives itself."""
+        """The text of every heading, and its explicit anchor."""
         text = self.document.markup
         known = markdown.references(text[self.document.content_start :])
         found = (markdown.split_anchor(markdown.title(text, h, known)) for h in self.headings)
@@ -54,12 +54,12 @@ class Names(Ruler):
 
     @cached_property
     def titles(self) -> list[str]:
-        """The text of every heading, of a long one its beginning."""
+        """The text of every heading; a long one is cut."""
         return [title for title, _ in self._titles]
 
     @cached_property
     def slugs(self) -> list[str]:
-        """The name of every heading: unique, and the same whatever else is discarded."""
+        """The slug of every heading: unique, and the same whichever headings are discarded."""
         taken: set[str] = set()
         repeats: dict[str, int] = {}
         slugs = []
@@ -74,7 +74,7 @@ class Names(Ruler):
 
     @cached_property
     def title(self) -> str:
-        """Given, from front matter, the first level 1 heading, the file's name, or the first line."""
+        """The title: given, from front matter, the first H1, the file's name, or the first line."""
         name = PurePosixPath(self.document.path).stem
         return self.document.title or self._first_h1() or as_title(name) or self._first_line()
 
@@ -111,7 +111,7 @@ class Section:
     body_end: int
     own_end: int  # where the next section starts
     end: int  # of its last descendant
-    is_blank: bool  # its body holds nothing but white space
+    is_blank: bool  # its body holds only white space
 
     def __repr__(self) -> str:
         return f"<Section {self.address} {self.start}:{self.end}>"
@@ -157,7 +157,7 @@ class Section:
 
     @property
     def body(self) -> str:
-        """What stands between its heading and the next one."""
+        """The text between its heading and the next one."""
         return self.document.text[self.body_start : self.body_end]
 
     @property
@@ -182,7 +182,7 @@ class Section:
 
     @property
     def trail(self) -> tuple[str, ...]:
-        """Titles from the document's to its own; a first heading that repeats the document's counts once."""
+        """Titles from the document's to its own; a first heading that repeats the document's is left out."""
         line = self.lineage
         if line and line[0].heading == 0 and line[0].title == self.names.title:
             line = line[1:]
@@ -254,7 +254,7 @@ class Tree:
         return sections
 
     def _ends(self) -> list[int]:
-        """For each heading, where the next of its level or a higher one starts."""
+        """For each heading, the start of the next one of its level or above."""
         ends = [len(self.document.text)] * len(self.headings)
         waiting: list[tuple[int, int]] = []
         for index, (level, start, _) in enumerate(self.headings):
@@ -264,7 +264,7 @@ class Tree:
         return ends
 
     def children(self, section: Section) -> list[Section]:
-        """The sections right under one, in document order."""
+        """The direct subsections of a section, in document order."""
         return [below for below in self.descendants(section) if below.parent is section]
 
     def descendants(self, section: Section) -> list[Section]:
@@ -290,7 +290,7 @@ class Tree:
         raise NoResults(f"No heading {name!r} in {where}. {nearest(name, known)}")
 
     def breaks(self, start: int, end: int) -> list[int]:
-        """Where a span can be cut without parting a paragraph, a list item or a code block."""
+        """The places where a span can be cut without splitting a paragraph, list item or code block."""
         first = bisect_left(self.opaque, (start, 0))
         last = bisect_left(self.opaque, (end, 0), first)
         return markdown.breaks(self.document.markup, start, end, self.opaque[first:last])
@@ -307,7 +307,7 @@ def has_text(text: str, start: int, end: int) -> bool:
 
 
 def slugify(title: str, style: str) -> str:
-    """A heading's name, of ASCII letters, digits and underscores; style "github" takes every script's."""
+    """A heading's slug, of ASCII letters, digits and underscores; style "github" keeps all scripts."""
     if style == "github":
         return _GITHUB_DROP.sub("", title.lower()).replace(" ", "-")[:_MAX_SLUG] or "heading"
     name = _ASCII_DROP.sub("", title.encode("ascii", "ignore").decode().lower())
@@ -315,7 +315,7 @@ def slugify(title: str, style: str) -> str:
 
 
 def _ways_to_name(name: str) -> tuple[Callable[[Section], bool], ...]:
-    """Whether a section is meant: by its slug, its title, a path `A > B`, or its title before it was cut."""
+    """Tests whether a name means a section: by slug, title, path `A > B`, or the title before its cut."""
     slug, title = name.removeprefix("#"), name.lstrip("# ")
     path = [as_title(part.lstrip("# ")).casefold() for part in name.split(" > ")]
     whole, cut = title.casefold(), as_title(title).casefold()
@@ -328,7 +328,7 @@ def _ways_to_name(name: str) -> tuple[Callable[[Section], bool], ...]:
 
 
 def _ends_with(section: Section, path: list[str]) -> bool:
-    """Whether a path leads to a section through headings above it; others may stand between."""
+    """Whether a path leads to a section through headings above it; it may skip some."""
     titles = [ancestor.title.casefold() for ancestor in section.lineage]
     above = iter(titles)
     return bool(titles) and titles[-1] == path[-1] and all(part in above for part in path)

@@ -1,7 +1,7 @@
 """Which project files the user trusts: path and SHA-256 of each, in trusted.json.
 
-Always: a file that has changed is not trusted; a record that cannot be read trusts nothing and is never
-lost; the record is replaced whole, by one process at a time, and only its user can read it.
+Always: a changed file is not trusted; an unreadable record trusts nothing and is never lost; one process
+at a time replaces the record, as a whole, and only its user can read it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from quire import places
 from quire.errors import SettingError
 
 RECORD = "trusted.json"
-_MOST = 2**20  # bytes; a longer file has changed
+_MOST = 2**20  # bytes; a longer file counts as changed
 
 
 class Trusted(NamedTuple):
-    """A file as it was when its user trusted it."""
+    """The state of a file when its user trusted it."""
 
     path: str
     sha256: str
@@ -37,14 +37,14 @@ def sha256_of(source: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What was trusted, by path; `problem` says why nothing can be known."""
+    """The trusted files, by path; `problem` says why the record cannot be read."""
 
     files: dict[str, Trusted] = field(default_factory=dict)
     problem: str = ""
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ) -> Records:
-        """The records of a user; none if there are none yet."""
+        """The records of a user; empty if there are none yet."""
         folder = places.data(environ)
         path = folder and folder / RECORD
         try:
@@ -60,8 +60,8 @@ class Records:
         return known is not None and known.sha256 == sha256_of(source)
 
     def state(self, path: str) -> str:
-        """What has become of a trusted file: `unchanged`, `changed`, `gone` or `unreadable`."""
-        if not os.path.isfile(path):  # noqa: PTH113  it may be where nobody may look
+        """The state of a trusted file: `unchanged`, `changed`, `gone` or `unreadable`."""
+        if not os.path.isfile(path):  # noqa: PTH113  its folder may be unreadable
             return "gone"
         try:
             with open(path, "rb") as file:  # noqa: PTH123
@@ -78,7 +78,7 @@ def _parsed(source: bytes) -> dict[str, Trusted]:
 
 
 def note_trusted(path: Path, source: bytes, environ: Mapping[str, str] = os.environ) -> str:
-    """Trust a file with these bytes; a note if there was something wrong with the records."""
+    """Trust a file with these bytes; returns a note if the records had a problem."""
     from datetime import UTC, datetime
 
     at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -88,14 +88,14 @@ def note_trusted(path: Path, source: bytes, environ: Mapping[str, str] = os.envi
 
 
 def revoke(path: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Trust a file no more; whether it was trusted."""
+    """Stop trusting a file; returns whether it was trusted."""
     with _changing(environ) as (files, _):
         return files.pop(str(path), None) is not None
 
 
 @contextlib.contextmanager
 def _changing(environ: Mapping[str, str]) -> Iterator[tuple[dict[str, Trusted], str]]:
-    """The records, to be changed, and a note. They are written at the end; a broken record is kept aside."""
+    """The records to change, and a note. They are written at the end; a broken record is set aside."""
     folder = places.data(environ)
     if folder is None:
         raise SettingError("HOME", "is not set, so there is no place to remember what is trusted")
@@ -115,7 +115,7 @@ def _changing(environ: Mapping[str, str]) -> Iterator[tuple[dict[str, Trusted], 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     with path.open("w") as file:
-        with contextlib.suppress(ImportError):  # Windows has none: there the last one to write wins
+        with contextlib.suppress(ImportError):  # Windows has none: there the last writer wins
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,7 +1,7 @@
 """Run work in worker processes, each connected by its own pipe.
 
-Always: workers share nothing, so one that dies takes only its own work with it; an interrupt from
-the terminal does not reach them; they end with whoever started them, however that ended.
+Always: workers share nothing, so a worker that dies loses only its own work; an interrupt from the
+terminal does not reach them; they end with the process that started them, however it ended.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from quire.errors import QuireError
 log = logging.getLogger("quire")
 COUNT = 2
 _TOGETHER = 16  # items in one message: a message costs 0.1 ms
-_AHEAD = 32  # messages under way or done but not yet asked for: bounds memory
+_AHEAD = 32  # messages in progress, or done but not yet consumed: bounds memory
 _START = (
     "import sys; sys.path[:] = sys.argv[2:];"
     " from quire.workers import serve_calls; serve_calls(int(sys.argv[1]))"
@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 
 class WorkerDied(QuireError):
-    """A worker's process ended before it had answered."""
+    """A worker's process ended before it answered."""
 
     def __init__(self, why: str = "the process that was reading it ended, perhaps out of memory") -> None:
         super().__init__(why)
@@ -48,7 +48,7 @@ class Workers:
     """Processes that run functions of modules; calls may come from any thread."""
 
     def __init__(self, count: int = COUNT, limits: IngestSettings | None = None, *warming: Any) -> None:
-        """`warming` is a call that a new process makes first, without a limit: it has much to load."""
+        """`warming` is a call that a new process makes first, without a time limit, to load modules."""
         self._closing = False
         self._warming = warming
         self._seconds, self._memory = (limits.max_seconds, limits.max_memory) if limits else (0.0, 0)
@@ -68,7 +68,7 @@ class Workers:
             worker.end()
 
     def call(self, function: Callable[..., R], *arguments: object) -> R:
-        """What a function returns or raises, in the next free process. Raises WorkerDied."""
+        """The result of a function, run in the next free process, or its error. Raises WorkerDied."""
         worker = self._free.get()
         try:
             if worker.is_new and self._warming:
@@ -102,9 +102,9 @@ def spread(
     count: int = COUNT,
     limits: IngestSettings | None = None,
 ) -> Iterator[R]:
-    """What a function makes of each item, in order; `lost` answers for one that ends its process.
+    """The result of a function for each item, in order; `lost` gives it for an item that ends its process.
 
-    An item that takes longer, or more memory, than the limits ends it.
+    An item that exceeds the limits of time or memory ends its process.
     """
     workers = started(_each, function, [], count=count, limits=limits)
     if workers is None:
@@ -131,14 +131,14 @@ def started(
     count: int = COUNT,
     limits: IngestSettings | None = None,
 ) -> Workers | None:
-    """Workers that have each shown that they can run a function; None where there are none to be had."""
+    """Workers that have each run a test call; None if no worker can be started."""
     count = min(count, os.cpu_count() or 1)
     if count < COUNT and limits is None:
         return None
     with ExitStack() as stack:
         try:
             workers = stack.enter_context(Workers(count, limits, function, *arguments))
-            for _ in range(count):  # each in its turn: the free ones stand in line
+            for _ in range(count):  # each worker once: free ones are taken in turn
                 workers.call(function, *arguments)
         except (OSError, WorkerDied) as problem:
             log.warning("no worker process starts (%s): this process reads alone", problem)
@@ -163,7 +163,7 @@ def _each(function: Callable[[T], R], items: list[T]) -> list[R]:
 
 
 class _Worker:
-    """A process that answers what it is asked, in turn."""
+    """A process that answers calls, one at a time."""
 
     def __init__(self, memory: int) -> None:
         self.is_new = True
@@ -174,15 +174,15 @@ class _Worker:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL if memory else None,  # a library that runs out says so at length
-            env={**os.environ, "RUST_BACKTRACE": "0"},  # and may wait for ever for memory to say it in
+            stderr=subprocess.DEVNULL if memory else None,  # a library that runs out of memory prints a lot
+            env={**os.environ, "RUST_BACKTRACE": "0"},  # and may wait forever for memory to print
             process_group=0,
         )
 
     def ask(
         self, function: Callable[..., object], arguments: tuple[object, ...], seconds: float
     ) -> tuple[bool, Any]:
-        """Whether a call returned, and what it returned or raised. It may take so long; 0 is no limit."""
+        """Whether a call returned, and what it returned or raised. A time limit of 0 is none."""
         self.is_new = False
         assert self._process.stdin  # noqa: S101
         assert self._process.stdout  # noqa: S101
@@ -193,7 +193,7 @@ class _Worker:
 
     @contextmanager
     def _timer(self, seconds: float) -> Iterator[None]:
-        """End the process if what is done within takes too long."""
+        """End the process if the block takes too long."""
         if not seconds:
             yield
             return
@@ -210,13 +210,13 @@ class _Worker:
         self._process.kill()
 
     def end(self) -> None:
-        """End the process, whatever it is doing: it holds nothing that could be left half done."""
-        with suppress(OSError), self._process as process:  # what was not sent has nowhere to go
+        """Kill the process. It holds nothing that could be left half done."""
+        with suppress(OSError), self._process as process:  # unsent data is lost
             process.kill()
 
 
 def _limit_memory(most: int) -> None:
-    """Let this process have no more data than so much, where the system can see to it."""
+    """Limit the data size of this process, if the system supports it."""
     try:
         import resource
 
@@ -226,11 +226,11 @@ def _limit_memory(most: int) -> None:
 
 
 def serve_calls(max_memory: int = 0) -> None:
-    """Answer calls from standard input until it ends: the life of a worker."""
+    """Answer calls from standard input until it ends: the main loop of a worker."""
     if max_memory:
         _limit_memory(max_memory)
     calls, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # a stray print must not end up among the answers
+    sys.stdout = sys.stderr  # a stray print must not mix with the answers
     while True:
         try:
             function, arguments = pickle.load(calls)  # noqa: S301

@@ -1,4 +1,4 @@
-"""Strategies: a tree to chunks. `split` is the one way in."""
+"""Strategies: a tree to chunks. `split` is the only entry point."""
 
 from __future__ import annotations
 

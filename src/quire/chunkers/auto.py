@@ -1,9 +1,9 @@
-"""Each section a chunk, and long ones cut where their meaning does: the default.
+"""Each section is a chunk, and long ones are cut where their meaning changes: the default.
 
-Chunks join to the text. A heading with no text of its own goes with the section that follows.
+Chunks join to the text. A heading without its own text joins the section after it.
 Text is packed to half of `max_tokens`: between blocks, then list items, table rows and sentences,
-then words. A code block or table row is parted only if it alone exceeds `max_tokens`, which no
-chunk does.
+then words. A code block or table row is split only if it alone exceeds `max_tokens`. No chunk
+exceeds `max_tokens`.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ def split(tree: Tree, settings: AutoSettings, counter: Counter) -> Iterator[Cut]
 
 
 class _Cutter:
-    """Cuts one span after another, in document order."""
+    """Cut one span after another, in document order."""
 
     def __init__(self, tree: Tree, limit: int, counter: Counter) -> None:
         self.tree, self.counter = tree, counter
         self.limit, self.target = limit, limit // 2
-        self.little = self.target // 4  # too short a rest for a chunk of its own
+        self.little = self.target // 4  # a shorter rest is too short for its own chunk
         self.text, self.markup = tree.document.text, tree.document.markup
         self.opaque = {start for start, _ in tree.opaque}
         self.tables: list[tuple[int, int, str]] = []  # those cut so far: rows' span, header
 
     def context(self, start: int) -> str:
-        """The header of the table that `start` is in the middle of."""
+        """The header of the table that `start` is inside of."""
         for first, end, header in reversed(self.tables):
             if first < start < end:
                 return header
@@ -81,7 +81,7 @@ class _Cutter:
             start = piece
 
     def _joined(self, start: int, ends: list[int]) -> list[int]:
-        """The ends, less those before or after which there is too little for a chunk of its own."""
+        """The ends, without those that would leave too little for a chunk before or after them."""
         kept: list[int] = []
         first = last = start
         for end in ends:
@@ -98,7 +98,7 @@ class _Cutter:
         return self.counter.count(self.text, start, end) <= budget
 
     def _inside(self, start: int, end: int) -> Iterator[int]:
-        """Where one block, or a run of them with no blank line between, can be cut."""
+        """The places where one block, or a run of blocks without blank lines, can be cut."""
         if start in self.opaque:
             if not self._fits(start, end, self.limit):
                 yield from self._lines(start, end)
@@ -117,8 +117,8 @@ class _Cutter:
                 start = item
 
     def _blocks(self, blocks: tuple[Block, ...], shift: int, end: int) -> Iterator[int]:
-        """Where blocks begin, and places inside those that are over the target."""
-        if not blocks:  # nothing but definitions of links
+        """The starts of blocks, and places inside those over the target."""
+        if not blocks:  # only definitions of links
             yield from self._lines(shift, end)
             return
         starts = [self._line(block.start + shift, shift) for block in blocks]
@@ -154,7 +154,7 @@ class _Cutter:
             yield start
 
     def _words(self, start: int, end: int) -> Iterator[int]:
-        """Ends of pieces of a span that keep to the limit."""
+        """Ends of pieces of a span within the limit."""
         while not self._fits(start, end, self.limit):
             reach = self.counter.reach(self.text, start, end, self.target)
             start = sentences.word_edge(self.text, start, max(reach, start + 1))

@@ -15,7 +15,7 @@ from quire.tree import Section, Tree
 
 
 class Cut(NamedTuple):
-    """A span that a strategy decided on, the section it is filed under, and text to show before it."""
+    """A span that a strategy chose, the section it belongs to, and text to show before it."""
 
     start: int
     end: int
@@ -25,13 +25,13 @@ class Cut(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)  # a frozen one takes five times as long to make
 class Chunk:
-    """A unit of retrieval: a span of the source, and where it stands. Offsets are characters."""
+    """A unit of retrieval: a span of the source, and its place. Offsets are characters."""
 
     index: int
     start: int
     end: int
     section: Section
-    part: int  # from 1 where several chunks are filed under one section, else 0
+    part: int  # from 1 if several chunks belong to one section, else 0
     context: str  # for embedding and display: the header of a table that began earlier
     measure: Measure
 
@@ -45,7 +45,7 @@ class Chunk:
 
     @property
     def tokens(self) -> int:
-        """How many tokens it is."""
+        """Its number of tokens."""
         return self.measure.counter.count(self.measure.document.text, self.start, self.end)
 
     @property
@@ -98,12 +98,12 @@ class Chunker(Protocol):
     """A strategy: pure, and linear in the length of the text."""
 
     def split(self, tree: Tree, settings: Any, counter: Counter) -> Iterable[Cut]:
-        """Decide on cuts, in order of their starts."""
+        """The cuts, in order of their starts."""
         ...
 
 
 def pack_spans(start: int, end: int, places: Sequence[int], reach: Callable[[int], int]) -> Iterator[int]:
-    """Ends of pieces of `[start, end)`: each goes as far as `reach` allows, and ends at a place given."""
+    """Ends of pieces of `[start, end)`: each goes as far as `reach` allows, and ends at a given place."""
     index = 0
     while index < len(places) and (limit := reach(start)) < end:
         index = max(index + 1, bisect_right(places, limit, index))
@@ -113,7 +113,7 @@ def pack_spans(start: int, end: int, places: Sequence[int], reach: Callable[[int
 
 
 class Measure(Ruler):
-    """Measures the chunks of one document, all at once when the first is asked for a number."""
+    """Measure the chunks of one document, all together on first use."""
 
     def __init__(self, document: Document, cuts: list[Cut], counter: Counter) -> None:
         self.document, self.cuts, self.counter = document, cuts, counter
@@ -135,7 +135,7 @@ def assemble(tree: Tree, cuts: Iterable[Cut], counter: Counter) -> list[Chunk]:
 
 
 def _parts(cuts: Sequence[Cut]) -> list[int]:
-    """For each cut its number among those of its section; 0 where it is the only one."""
+    """The number of each cut in its section; 0 if it is the only one."""
     parts, last = [], None
     for cut in cuts:
         if cut.section is last:

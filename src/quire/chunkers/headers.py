@@ -1,6 +1,6 @@
-"""Long documents at their H2 and H3 headings; short ones whole (header chunks).
+"""Cut long documents at their H2 and H3 headings; keep short ones whole (header chunks).
 
-A section that is over the limit is cut between paragraphs; a code block never is.
+A section over the limit is cut between paragraphs; a code block is never cut.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LINE_END = re.compile("\n")
 
 
 def split(tree: Tree, settings: HeadersSettings, counter: Counter) -> Iterator[Cut]:
-    """Chunks of whole lines, each filed under its H2 or H3, or the H1 before them."""
+    """Chunks of whole lines, each under its H2 or H3, or the H1 before them."""
     openers = _openers(tree, settings.threshold_lines)
     ends = [start for start, _, _ in openers[1:]] + [len(tree.document.text)]
     for (start, section, heading_end), end in zip(openers, ends, strict=True):
@@ -30,14 +30,14 @@ def split(tree: Tree, settings: HeadersSettings, counter: Counter) -> Iterator[C
 
 
 def _openers(tree: Tree, threshold: int) -> list[tuple[int, Section | None, int]]:
-    """Where chunks begin: start, section (None for a heading with nothing under it), end of the heading."""
+    """The starts of chunks: start, section (None for a heading without content), end of the heading."""
     headings = tree.headings
     whole: list[tuple[int, Section | None, int]] = [(0, tree.root, 0)]
     if tree.document.lines <= threshold or not any(h.level in (2, 3) for h in headings):
         return whole
     kept = {section.heading: section for section in tree.sections}
     openers = [(h.start, kept.get(i), h.end) for i, h in enumerate(headings) if h.level <= 3]
-    if headings[0].level == 1:  # what stands before the first H1 goes with it
+    if headings[0].level == 1:  # text before the first H1 belongs to it
         return [(0, kept.get(0, tree.root), headings[0].end), *openers[1:]]
     return whole + openers
 
@@ -48,7 +48,7 @@ def _says_anything(tree: Tree, start: int, section: Section, heading_end: int, e
 
 
 def _paragraphs(tree: Tree, start: int, end: int, max_lines: int) -> Iterator[int]:
-    """Ends of pieces of at most so many lines, as far as paragraphs allow."""
+    """Ends of pieces within the limit of lines, as far as paragraphs allow."""
     markup = tree.document.markup
     if markup.count("\n", start, end) <= max_lines:
         return iter((end,))

@@ -1,4 +1,4 @@
-"""One chunk for each section's own text, whatever its size; heading lines are in none (ra)."""
+"""One chunk for each section's own text, whatever its size; no chunk has heading lines (ra)."""
 
 from __future__ import annotations
 

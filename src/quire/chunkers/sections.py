@@ -15,7 +15,7 @@ from quire.tree import Section, Tree
 
 
 def split(tree: Tree, settings: SectionsSettings, counter: Counter) -> Iterator[Cut]:
-    """Raises BrokenInvariant for text over the limit that no heading divides."""
+    """The cuts in document order. Raises BrokenInvariant for text over the limit without headings."""
     text, sections = tree.document.text, tree.sections
     starts = [section.start for section in sections] + [len(text)]
     after = _after_subtree(sections)
@@ -25,13 +25,13 @@ def split(tree: Tree, settings: SectionsSettings, counter: Counter) -> Iterator[
         if counter.count(text, start, starts[position]) > settings.max_tokens:
             position = section.position + 1
             _check(section, counter.count(text, start, section.own_end), settings.max_tokens)
-        if tree.has_text(start, starts[position]):  # a blank beginning goes with what follows
+        if tree.has_text(start, starts[position]):  # a blank beginning joins the text after it
             yield Cut(start, starts[position], section)
             start = starts[position]
 
 
 def _after_subtree(sections: list[Section]) -> list[int]:
-    """For each section, the position of the first after it that is not under it."""
+    """For each section, the position of the first section after its subtree."""
     after = [len(sections)] * len(sections)
     waiting: list[Section] = []
     for section in sections:

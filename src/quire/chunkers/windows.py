@@ -1,7 +1,7 @@
 """Overlapping runs of sentences, whatever the headings (brain and documents).
 
-Chunks cover the text and keep to the budget, overlap included; with no overlap they join to the
-text. A sentence over the budget is cut at a word, or stands alone if `oversize` is "keep".
+Chunks cover the text and stay within the budget, overlap included; without overlap they join to
+the text. A sentence over the budget is cut at a word, or is its own chunk if `oversize` is "keep".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quire.tree import Tree
 
 
 def split(tree: Tree, settings: WindowsSettings, counter: Counter) -> Iterator[Cut]:
-    """Windows in order of their starts, each filed under the section it starts in."""
+    """Windows in order of their starts, each under the section it starts in."""
     if tree.has_text(0, len(tree.document.text)):
         for start, end in _Windows(tree, settings, counter).spans():
             yield Cut(start, end, tree.at(start))
@@ -45,10 +45,10 @@ class _Windows:
             yield start, self.size
 
     def _window(self, start: int, covered: int) -> tuple[int, int]:
-        """The window that begins with what it shares with the last one, `[start, covered)`."""
-        above = max(covered, start + self.least - 1)  # its end lies beyond this
+        """The window that begins with the overlap with the last one, `[start, covered)`."""
+        above = max(covered, start + self.least - 1)  # its end is after this
         limit = min(max(above + 1, self._reach(start)), self.size - self.least)
-        if limit <= above:  # too little would be left for a window of its own
+        if limit <= above:  # too little would be left for another window
             return self._with_less(start, covered, self.size), self.size
         index = bisect_right(self.ends, limit)
         while index and (end := self.ends[index - 1]) > above:
@@ -58,9 +58,9 @@ class _Windows:
         return self._long_sentence(start, covered, above, limit)
 
     def _long_sentence(self, start: int, covered: int, above: int, limit: int) -> tuple[int, int]:
-        """The window where not even the next sentence fits."""
+        """The window if not even the next sentence fits."""
         end = self.ends[bisect_right(self.ends, covered)]
-        if end > self.size - self.least:  # too little would be left behind it
+        if end > self.size - self.least:  # too little would be left after it
             end = self.size
         if self._fits(covered, end):
             less = self._with_less(start, covered, end)
@@ -77,13 +77,13 @@ class _Windows:
         return start, end if self.size - end >= self.least else self.size
 
     def _with_less(self, start: int, covered: int, end: int) -> int:
-        """Where to begin a window to `end` that shares less with the last one, to keep to the budget."""
+        """The start of a window to `end` with less overlap, so that it stays within the budget."""
         if self._fits(start, end) or not self._fits(covered, end):
             return start
         return self._word_after(start, self._furthest(start, end, self.budget), covered)
 
     def _seed(self, start: int, covered: int) -> int:
-        """Where the next window begins: at a sentence if one fits the overlap, else at a word."""
+        """The start of the next window: at a sentence if one fits the overlap, else at a word."""
         if not self.overlap:
             return covered
         first = self._furthest(start + 1, covered, self.overlap)
@@ -93,7 +93,7 @@ class _Windows:
         return covered if self._reach(seed) <= covered else seed
 
     def _word_after(self, start: int, first: int, end: int) -> int:
-        """The first beginning of a word in `[first, end)`, else of a character."""
+        """The first start of a word in `[first, end)`, else of a character."""
         for at in range(first, end):
             if self.text[at - 1].isspace() and not self.text[at].isspace():
                 return at

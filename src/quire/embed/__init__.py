@@ -15,7 +15,7 @@ _KNOWN = (DEFAULT_MODEL, "ollama/mxbai-embed-large", "openai/text-embedding-3-sm
 
 
 def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
-    """The model of a name, with nothing loaded yet; None for `none`."""
+    """The model with this name, with nothing loaded yet; None for `none`."""
     kind, _, model = name.partition("/")
     if name == NONE:
         return None

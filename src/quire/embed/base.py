@@ -25,12 +25,12 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The dimension of its vectors."""
         ...
 
     @property
     def max_tokens(self) -> int:
-        """What the model reads at once; a longer text is embedded in windows of so many."""
+        """The most tokens that the model reads at once; a longer text is embedded in windows of this size."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -38,7 +38,7 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question: one dimension."""
+        """The vector of a question, as a 1-D array."""
         ...
 
     def close(self) -> None:

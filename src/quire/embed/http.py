@@ -1,8 +1,8 @@
-"""Texts to vectors by a server that speaks as Ollama does, or as OpenAI does.
+"""Texts to vectors by a server with the API of Ollama or of OpenAI.
 
 Always: one vector of length 1 for each text, in order, as float32, all of one dimension; no part of a long
-text is left out; what the server sends is checked before it is used; no message holds the key. One call has
-at most `parallel` requests under way. A server that is down is asked again, then left alone for a while.
+text is left out; every answer is checked before it is used; no message holds the key. One call has at most
+`parallel` requests in flight. A request to a server that is down is retried; then the server gets a pause.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     Outcome = Vectors | str  # the vector of a text, or why it has none
 
-WAITS = (1.0, 2.0, 4.0)  # seconds before a request is made again
-LONGEST_WAIT = 60.0  # seconds; a server that asks for more is given up
-REST = 30.0  # seconds for which a server that was given up is left alone
+WAITS = (1.0, 2.0, 4.0)  # seconds before each retry
+LONGEST_WAIT = 60.0  # seconds; if a server asks for more, Quire gives up
+REST = 30.0  # seconds without requests after giving up
 MOST_BYTES = 64_000_000  # of one answer
-SHORTEST = 64  # characters; a text that is refused is not cut smaller
+SHORTEST = 64  # characters; a refused text is not cut smaller
 
 _PASSING = frozenset({429, 500, 502, 503, 504})
 _REFUSING = frozenset({400, 413, 422})
@@ -46,7 +46,7 @@ _MARKS = 2  # tokens that a model puts around a text
 
 
 class _Passing(Exception):
-    """A failure that may be gone the next time."""
+    """A failure that a retry may fix."""
 
     def __init__(self, why: str, wait: float = 0.0) -> None:
         self.wait = wait  # seconds, as the server asks
@@ -54,7 +54,7 @@ class _Passing(Exception):
 
 
 class _Refused(Exception):
-    """The server does not take these texts."""
+    """The server refuses these texts."""
 
 
 class _Answer(NamedTuple):
@@ -65,15 +65,15 @@ class _Answer(NamedTuple):
 
 
 class _Breaker:
-    """Lets every request through until one has failed for good; from then on one in REST seconds."""
+    """Let every request through until one fails for good; from then on, one in REST seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._lock = clock, Lock()
         self._cause, self._until = "", 0.0
-        self.is_answered = False  # whether the request that ended last got an answer
+        self.is_answered = False  # whether the last finished request got an answer
 
     def resting(self) -> str:
-        """Why no request may go out now, or nothing if one may."""
+        """Why no request may be sent now; empty if one may."""
         with self._lock:
             left = self._until - self._clock()
             if self._cause and left > 0:
@@ -82,13 +82,13 @@ class _Breaker:
             return ""
 
     def end(self, cause: str = "") -> None:
-        """Take note that a request was answered, or why it was not."""
+        """Record that a request was answered, or why it was not."""
         with self._lock:
             self._cause, self._until, self.is_answered = cause, self._clock() + REST, not cause
 
 
 class _Server(ABC):
-    """What both shapes have in common."""
+    """What both APIs have in common."""
 
     shape: ClassVar[str]
     default_model: ClassVar[str]
@@ -131,7 +131,7 @@ class _Server(ABC):
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has, as the first answer showed."""
+        """The dimension of its vectors, known from the first answer."""
         with self._learning:
             if not self._dimension:
                 try:
@@ -162,14 +162,14 @@ class _Server(ABC):
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector of a question: one dimension."""
+        """The vector of a question, as a 1-D array."""
         (outcome,) = self._embed([text], self._settings.query_prefix)
         if isinstance(outcome, str):
             raise self._error(f"the question cannot be embedded. {outcome}")
         return outcome
 
     def _embed(self, texts: Sequence[str], prefix: str) -> list[Outcome]:
-        """What becomes of each text."""
+        """The outcome for each text."""
         room = self.max_tokens - _MARKS - sum(map(_tokens, _PIECE.findall(prefix)))
         windows = [_windows(text, room) for text in texts]
         parts = list(chain.from_iterable(windows))
@@ -183,13 +183,13 @@ class _Server(ABC):
         def take(batch: list[str]) -> list[Outcome]:
             return self._take(batch, prefix)
 
-        # A server that may be down is asked one thing first; and to wait for one answer needs no thread.
+        # A server that may be down gets one request first; and waiting for one answer needs no thread.
         alone = 1 if len(batches) == 1 or not self._breaker.is_answered else 0
         with ThreadPoolExecutor(self._settings.parallel) as pool:
             return chain.from_iterable([*map(take, batches[:alone]), *pool.map(take, batches[alone:])])
 
     def _take(self, texts: list[str], prefix: str) -> list[Outcome]:
-        """What becomes of each part; texts that are refused are asked for in halves, then cut in halves."""
+        """The outcome for each part. A refused batch is halved; a refused text is cut in halves."""
         try:
             return self._ask([prefix + text for text in texts])
         except _Refused as refusal:
@@ -207,7 +207,7 @@ class _Server(ABC):
         return [_mean(halves, outcomes)]
 
     def _ask(self, texts: list[str]) -> list[Outcome]:
-        """What one request gives for each text. Raises _Refused."""
+        """The result of one request for each text. Raises _Refused."""
         answer = self._answer([text or " " for text in texts])  # OpenAI takes no empty text
         self._check_status(answer)
         try:
@@ -249,7 +249,7 @@ class _Server(ABC):
             )
 
     def _answer(self, texts: list[str]) -> _Answer:
-        """The answer to one request, which is made again while that may help."""
+        """The answer to one request, with retries while they may help."""
         if resting := self._breaker.resting():
             raise self._error(resting)
         waited: list[float] = []
@@ -315,7 +315,7 @@ class _Server(ABC):
             body += part
             if len(body) > MOST_BYTES:
                 raise self._error(f"{self._url} gave more than {MOST_BYTES:,} bytes. Lower embed.batch.")
-            if self._clock() > deadline:  # the client's own timeout starts again with every part
+            if self._clock() > deadline:  # the client's own timeout restarts with every part
                 raise httpx2.ReadTimeout("")
         kind, wait = headers.get("content-type", "no content type"), headers.get("retry-after", "")
         return _Answer(response.status_code, kind, wait, bytes(body))
@@ -332,7 +332,7 @@ class _Server(ABC):
         return f"status {answer.status}, {about}, {self._shown(answer.body)!r}"
 
     def _shown(self, said: bytes) -> str:
-        """The first printable characters of what a server said; it may have said the key."""
+        """The first printable characters of a server's answer, without the key that it may hold."""
         if self._key:
             said = said.replace(self._key.encode(), b"(key)")
         text = said[:4096].decode("utf-8", "replace")
@@ -344,7 +344,7 @@ class Ollama(_Server):
 
     shape, default_model = "ollama", "mxbai-embed-large"
     default_url, path = "http://localhost:11434", "/api/embed"
-    options: ClassVar[dict[str, object]] = {"truncate": False}  # it answers 400, and we cut: nothing is lost
+    options: ClassVar[dict[str, object]] = {"truncate": False}  # it answers 400, and we cut the text
     when_down = "Is it running? Start it with: ollama serve"
     when_unknown = "Fetch it with: ollama pull {model}"
 
@@ -353,7 +353,7 @@ class Ollama(_Server):
 
 
 class OpenAI(_Server):
-    """A model of OpenAI, or of any server that speaks as it does."""
+    """A model of OpenAI, or of any server with its API."""
 
     shape, default_model = "openai", "text-embedding-3-small"
     default_url, path = "https://api.openai.com/v1", "/embeddings"
@@ -368,7 +368,7 @@ class OpenAI(_Server):
 
 
 def _checked_url(url: str) -> str:
-    """A URL without a slash at its end. No message shows a wrong one: it may hold a password."""
+    """A URL without a trailing slash. No message shows a wrong URL: it may hold a password."""
     try:
         parts = urlsplit(url)
         is_server = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -402,7 +402,7 @@ def _seconds(retry_after: str) -> float:
 
 
 def _windows(text: str, room: int) -> list[str]:
-    """A text in parts of at most so many tokens, cut between words where it can be; they join to it."""
+    """A text in parts of a limited number of tokens, cut between words if possible; they join to the text."""
     windows, start = [], 0
     while (reach := _reach(text, start, room)) < len(text):
         end = word_edge(text, start, reach)

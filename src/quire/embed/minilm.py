@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2 on this machine: the model that comes with Quire, or another BERT in a folder.
 
-Texts go in, vectors of length 1 come out. Always: a text has the same vector whatever it is embedded
-with, because each is run alone: the int8 model picks its scales by what it is given. What is longer
-than the model reads is run in windows, whose mean it is.
+Input: texts. Output: vectors of length 1. Always: a text has the same vector whatever else is embedded,
+because each text is run alone: the int8 model picks its scales by its input. A text that is too long for
+the model is run in windows; its vector is their mean.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _DIMENSION = 384
 _MAX_TOKENS = 256
-_SAMPLED = 1 << 20  # bytes at each end of the weights: all of them would take longer than a search
+_SAMPLED = 1 << 20  # bytes at each end of the weights: reading all would take longer than a search
 
 
 def weights_digest(model: Path, vocabulary: Path) -> str:
@@ -63,19 +63,19 @@ class MiniLM:
 
     @cached_property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The dimension of its vectors."""
         return _DIMENSION if self.name == "minilm" else len(self.embed_query("dimension"))
 
     @cached_property
     def max_tokens(self) -> int:
-        """What the model reads at once."""
+        """The most tokens that the model reads at once."""
         said = self._said("sentence_bert_config.json").get("max_seq_length", _MAX_TOKENS)
         if not isinstance(said, int) or said < 8:
             raise EmbeddingError(self.name, f"sentence_bert_config.json: max_seq_length cannot be {said!r}")
         return said
 
     def _said(self, name: str) -> dict[str, Any]:
-        """What a file in the folder says of the model, if it is there."""
+        """The content of a JSON file in the folder; empty if there is none."""
         try:
             said = json.loads((self._folder / name).read_text("utf-8"))
         except (OSError, ValueError):
@@ -84,7 +84,7 @@ class MiniLM:
 
     @cached_property
     def _takes_first(self) -> bool:
-        """Whether the first piece stands for the text, and not the mean of all."""
+        """Whether the vector of a text is that of its first token (CLS pooling), not the mean of all."""
         return bool(self._said("1_Pooling/config.json").get("pooling_mode_cls_token", False))
 
     @cached_property
@@ -104,7 +104,7 @@ class MiniLM:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # texts run side by side instead: less waiting
-        options.enable_cpu_mem_arena = False  # it grows with the longest text and is never given back
+        options.enable_cpu_mem_arena = False  # it grows with the longest text and is never freed
         options.log_severity_level = 3
         try:
             return onnxruntime.InferenceSession(str(self._model), options, ["CPUExecutionProvider"])
@@ -117,7 +117,7 @@ class MiniLM:
 
         if not texts:
             return np.empty((0, self.dimension), np.float32)
-        _ = self._session, self._words  # made once, before threads want them
+        _ = self._session, self._words  # loaded once, before threads use them
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return np.stack(list(pool.map(self._embed, (self.settings.document_prefix + t for t in texts))))
 

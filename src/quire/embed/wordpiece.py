@@ -32,7 +32,7 @@ class WordPiece:
         self._known: dict[str, tuple[int, ...]] = {}
 
     def pieces(self, text: str) -> list[int]:
-        """The numbers of a text's pieces, without the marks that a model wants around them."""
+        """The ids of a text's pieces, without the special tokens that a model needs around them."""
         text = text.lower()
         if not text.isascii():
             text = unicodedata.normalize("NFD", text)
@@ -48,7 +48,7 @@ class WordPiece:
         return pieces
 
     def _cut(self, word: str) -> list[int]:
-        """The longest known piece from the left, again and again; unknown if one has no beginning."""
+        """The pieces of a word, each the longest known from the left; unknown if no piece fits."""
         if len(word) > _MAX_WORD:
             return [self.unknown]
         found, start = list[int](), 0
@@ -65,7 +65,7 @@ class WordPiece:
 
 
 class _Characters(dict[int, str]):
-    """What becomes of each character: signs and Chinese stand alone, accents and controls go."""
+    """A table for characters: signs and Chinese become single words, accents and controls are dropped."""
 
     def __missing__(self, code: int) -> str:
         self[code] = made = _character(chr(code))

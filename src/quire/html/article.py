@@ -1,4 +1,4 @@
-"""A web page to its Article: the steps of this folder, in their order."""
+"""A web page to its Article: the steps of this folder, in order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from quire.html.writer import write_markdown
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """What a page says, and where it points. Addresses are absolute, each is given once."""
+    """The content of a page and its links. Addresses are absolute and unique."""
 
     title: str  # "" if the page has none
     text: str  # markdown
-    alternates: tuple[str, ...]  # the page as markdown, by its own account
+    alternates: tuple[str, ...]  # addresses of the page as markdown, as the page declares them
     links: tuple[str, ...]  # of the whole page, menus included, without fragments; () if not asked for
 
 

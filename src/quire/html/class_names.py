@@ -1,11 +1,11 @@
-"""What the classes and ids of an element say of it."""
+"""What the classes and ids of an element mean."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-# What classes and ids are called by the tools that most documentation is made with.
+# Classes and ids that the most common documentation tools use.
 _NAMES = re.compile(
     r"(?P<unseen>sr-only|visually-?hidden|screen-reader-text|skip-?(?:link|nav|to-.*)"
     r"|.*copy-?(?:btn|button|code).*|.*clipboard.*|viewcode-(?:link|back))"
@@ -32,6 +32,6 @@ LONGEST_NAME = 60
 
 @lru_cache(maxsize=4096)
 def meaning_of(name: str) -> str:
-    """What a class or an id says of its element; "" if nothing we know of."""
+    """What a class or an id means for its element; "" if it is unknown."""
     found = _NAMES.fullmatch(name) if len(name) <= LONGEST_NAME else None
     return found.lastgroup or "" if found else ""

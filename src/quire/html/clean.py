@@ -1,6 +1,6 @@
-"""A tree of elements without what is never wanted, with its furniture marked and the rest weighed.
+"""Clean a tree of elements: drop unwanted ones, mark furniture, and measure the rest.
 
-Furniture is what is not about the subject of the page: menus, banners, footers.
+Furniture is boilerplate that is not about the subject of the page: menus, banners, footers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DROPPED = (RAW - {"xmp"}) | words(
     "template svg audio video canvas embed link meta base input select option optgroup datalist"
 )
 _INVISIBLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
-_MAY_BE_FURNITURE = words("nav header footer aside a ul ol")  # whatever they are called
+_MAY_BE_FURNITURE = words("nav header footer aside a ul ol")  # whatever their classes and ids
 _ROLES = words("navigation banner contentinfo search dialog alertdialog menu menubar")
 _CONTENT = words("h1 main article pre")
 _LABELS = (("span", "lang"), ("td", "gutter"))  # beside code: its language, its line numbers
@@ -27,13 +27,13 @@ _FURNITURE_LINK = re.compile(
     r"\b(?:page|doc|source|on github|on gitlab|edits?|issue)\W*",
     re.IGNORECASE,
 )
-_STEPS_AT_MOST = 300  # characters that links to the page before and after take, with what is around them
+_STEPS_AT_MOST = 300  # characters of the links to the previous and next page, with the text around them
 _CONTENTS_AT_LEAST = 3  # links that make a table of contents
 _NOTABLE = HEADINGS | words("main article pre xmp table code b strong")
 
 
 def sweep(root: Element) -> Candidates:
-    """Drop what is never wanted, mark the furniture, weigh the rest; the containers, by their signs."""
+    """Drop unwanted elements, mark furniture, measure the rest; returns the containers, by their signs."""
     found: Candidates = {}
     _weigh(root, found, inside=False, in_link=False)
     return found
@@ -65,7 +65,7 @@ def _weigh(element: Element, found: Candidates, *, inside: bool, in_link: bool) 
 
 
 def _tell(parent: Element, child: Element) -> None:
-    """Let an element know what a child of it holds and weighs."""
+    """Add what a child holds, and its size, to its parent."""
     if child.is_furniture:
         if "step" in child.holds or (child.tag == "a" and _is_step(child)):
             parent.holds |= {"step"}
@@ -86,7 +86,7 @@ def _is_dropped(element: Element) -> bool:
     tag = element.tag
     if tag in _DROPPED:
         return True
-    if tag == "button":  # a heading that folds its section is one
+    if tag == "button":  # a heading that folds its section is a button
         parent = element.parent
         return parent is None or parent.tag not in HEADINGS or not _is_alone(element)
     if tag == "dialog":
@@ -105,14 +105,14 @@ def _is_hidden(element: Element) -> bool:
 
 
 def _is_label(element: Element) -> bool:
-    """Whether an element is a help for screen readers or stands beside code, and is not around it."""
+    """Whether an element is for screen readers or a label beside code, and does not contain the code."""
     if element.means("gutter") or any((element.tag, name) in _LABELS for name in element.names):
         return True
     return element.means("unseen") and not any(inner.tag in _CONTENT for inner in element.elements())
 
 
 def _is_permalink(link: Element) -> bool:
-    """Whether a link leads to the very place it stands at, and is not the whole heading."""
+    """Whether a link leads to its own place, and is not the whole heading."""
     if link.means("permalink"):
         return not _is_alone(link)
     if link.get("href").startswith("#") or "anchor" in link.names:
@@ -132,7 +132,7 @@ def _has_image(element: Element) -> bool:
 def _is_furniture(element: Element, inside: bool) -> bool:
     tag = element.tag
     if not element.attributes and tag not in _MAY_BE_FURNITURE and "step" not in element.holds:
-        return False  # as are most
+        return False  # the common case
     role = element.get("role").lower()
     if tag == "nav" or role in _ROLES:
         return True
@@ -152,7 +152,7 @@ def _is_furniture(element: Element, inside: bool) -> bool:
 
 
 def _is_step(link: Element) -> bool:
-    """Whether a link leads to the page before or after."""
+    """Whether a link leads to the previous or next page."""
     return not {"prev", "next"}.isdisjoint(rel_of(link))
 
 
@@ -165,7 +165,7 @@ def _is_about_the_page(link: Element) -> bool:
 
 
 def _is_contents(list_: Element) -> bool:
-    """Whether a list holds nothing but links to places on the same page."""
+    """Whether a list holds only links to places on the same page."""
     if list_.plain or not list_.linked or "link elsewhere" in list_.holds:
         return False
     links = (element for element in list_.elements() if element.tag == "a")
@@ -173,7 +173,7 @@ def _is_contents(list_: Element) -> bool:
 
 
 def is_admonition(element: Element) -> bool:
-    """Whether an element is a note, tip or warning in a box of its own."""
+    """Whether an element is a note, tip or warning in a box."""
     if element.tag not in ("div", "aside", "section") or not element.means("admonition"):
         return False
     return element.holds.isdisjoint(("main", "article", "h1", "h2"))

@@ -1,4 +1,4 @@
-"""Blocks of code: what stands in one, and its language."""
+"""Blocks of code: their text and language."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LANGUAGE = re.compile(
 )
 _LANGUAGE_AFTER = frozenset({"hljs", "sourcecode", "rust-example-rendered"})
 _NO_LANGUAGE = words("default none text plaintext plain txt code lines numberlines notranslate")
-_NEARLY_NOTHING = 80  # characters a box around code may hold besides: a file name, a caption
+_NEARLY_NOTHING = 80  # other characters that a box around code may hold: a file name, a caption
 _LEVELS = 7
 
 
 def code_of(element: Element) -> str:
-    """The code in an element: what is a block of its own is a line of its own."""
+    """The code in an element. Each block element becomes a line."""
     parts: list[str] = []
     _collect(element, parts)
     return "".join(parts)
@@ -41,7 +41,7 @@ def _collect(element: Element, parts: list[str]) -> None:
 
 
 def language_of(pre: Element) -> str:
-    """The language of a block of code, by its own account or that of the boxes around it."""
+    """The language of a block of code, as it or a box around it declares."""
     above = pre.path[-2 : -2 - _LEVELS : -1]
     around = [element for element in above if element.size - pre.size <= _NEARLY_NOTHING]
     for element in (*(inner for inner in pre.elements() if inner.tag == "code"), pre, *around):

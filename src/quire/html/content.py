@@ -1,6 +1,6 @@
 """The part of a page that holds its content, and the title of the page.
 
-In comes a tree of which clean.py knows what each element weighs; out comes one of its elements.
+Input: a tree whose elements clean.py has measured. Output: one of its elements.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AFTER_TITLE = re.compile(r"\s+[|:·•»«–—-]+\s+\S")
 
 
 def signs_of(element: Element) -> frozenset[str]:
-    """What says that an element may hold the content."""
+    """The signs that an element may hold the content."""
     if element.attributes.keys().isdisjoint(_TELLING):
         return _CONTAINERS & {element.tag} if element.tag in _CONTAINERS else NOTHING
     attributes = (f"[{name}={element.get(name).lower()}]" for name in ("role", "itemprop"))
@@ -35,7 +35,7 @@ def signs_of(element: Element) -> frozenset[str]:
 
 
 def choose(root: Element, found: Candidates) -> Element:
-    """The element with the surest sign that holds most of what the page says; else the whole page."""
+    """The element with the surest sign that holds most of the page's text; else the whole page."""
     for sign in _SIGNS.split():
         if candidates := found.get(sign):
             for candidate in (pick(candidates) for pick in (_heaviest, _around)):
@@ -49,7 +49,7 @@ def _heaviest(elements: list[Element]) -> Element:
 
 
 def _around(elements: list[Element]) -> Element:
-    """The innermost element that holds all of some."""
+    """The innermost element that holds all of these."""
     by_parent = {element.parent: element for element in elements}
     common, *paths = (element.path[: -1 if len(elements) > 1 else None] for element in by_parent.values())
     for path in paths:
@@ -58,7 +58,7 @@ def _around(elements: list[Element]) -> Element:
 
 
 def title_of(page: Builder, main: Element) -> str:
-    """What the page calls itself, without the name of its site where the heading shows which part that is."""
+    """The title of the page, without the name of its site if the heading shows which part that is."""
     heading = next((found.text() for found in _headings(page, main)), "")
     metas = page.seen("meta")
     named = [meta.get("content") for meta in metas if "og:title" in (meta.get("property"), meta.get("name"))]

@@ -1,4 +1,4 @@
-"""An element of a page, and what the names of tags mean."""
+"""An element of a page, and the meaning of tag names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GAPS = dict.fromkeys(BLOCKS | TABLE_PARTS | {"br"}, " ")
 
 
 class Element:
-    """An element of the page. What it weighs and holds is known after the sweep."""
+    """An element of the page. Its weight and `holds` are known after the sweep."""
 
     __slots__ = (
         "attributes",
@@ -44,11 +44,11 @@ class Element:
         self.names = f"{self.get('id')} {self.get('class')}".lower().split() if named else ()
         self.is_furniture = False
         self.plain = self.linked = 0  # characters of text, outside and inside links
-        self.holds = NOTHING  # the tags in it that matter to those around it
+        self.holds = NOTHING  # the tags in it that matter to its ancestors
 
     @property
     def weight(self) -> int:
-        """How much it says: a tenth of a link's text counts, since menus are made of links."""
+        """The amount of its text. A link's text counts a tenth, because menus are made of links."""
         return self.plain + self.linked // 10
 
     @property
@@ -66,7 +66,7 @@ class Element:
         return line[::-1]
 
     def means(self, meaning: str) -> bool:
-        """Whether one of its names has a meaning, such as furniture."""
+        """Whether one of its classes or ids has a meaning, such as furniture."""
         return bool(self.names) and any(meaning_of(name) == meaning for name in self.names)
 
     def get(self, name: str) -> str:

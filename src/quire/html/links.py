@@ -1,4 +1,4 @@
-"""The links of a page: addresses made absolute, and none that leads to a script."""
+"""The links of a page: absolute addresses, and none that leads to a script."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNSAFE = re.compile(r"[\s<>\"\\^`{|}\x00-\x1f]")
 
 
 class Addresses:
-    """Makes the addresses on a page absolute; what is malformed or might run a script becomes ""."""
+    """Make the addresses on a page absolute. One that is malformed or might run a script becomes ""."""
 
     def __init__(self, url: str, bases: list[Element]) -> None:
         self.base = next((_absolute(url, base.get("href")) for base in bases), "") or url
@@ -29,7 +29,7 @@ class Addresses:
         return self._known[address]
 
     def found(self, elements: Iterable[Element]) -> tuple[str, ...]:
-        """The places on the web that elements link to, without fragments, each once."""
+        """The web addresses that elements link to, without fragments, each once."""
         every = (self.resolve(e.get("href")).partition("#")[0] for e in elements if e.get("href").strip())
         return tuple(dict.fromkeys(filter(_ON_THE_WEB.match, every)))
 
@@ -44,7 +44,7 @@ def _absolute(base: str, address: str) -> str:
 
 
 def rel_of(link: Element) -> list[str]:
-    """What a link says that it leads to: next, alternate and the like."""
+    """The `rel` values of a link: next, alternate and the like."""
     return link.get("rel").lower().split()
 
 

@@ -1,6 +1,6 @@
 """HTML, however broken, to a tree of elements, closed as a browser would close them.
 
-Always: any text gives a tree, in time that grows with its length alone.
+Always: any text gives a tree, in time linear in its length.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from html import unescape
 
 from quire.html.elements import BLOCKS, GAPS, HEADINGS, NOTHING, TABLE_PARTS, Element, words
 
-_MAX_DEPTH = 120  # what is nested deeper becomes part of the element at that depth
+_MAX_DEPTH = 120  # deeper elements become part of the element at that depth
 
 _MARKUP = re.compile(
     r"<(?:"
     r"(?P<tag>/?[a-zA-Z][^\s/>]*+)"
     r"(?P<attributes>(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)?+)*+)>"
     r"|!--(?:-?>|.*?(?:--!?>|\Z))"  # a comment; one that is never closed goes on to the end
-    r"|(?:[!?]|/(?![a-zA-Z]))[^>]*+>?"  # browsers take these for comments
+    r"|(?:[!?]|/(?![a-zA-Z]))[^>]*+>?"  # browsers treat these as comments
     r"|/?[a-zA-Z].*+"  # a tag that is never closed hides what follows
     r")",
     re.DOTALL,
@@ -30,7 +30,7 @@ _RAW_END = {tag: re.compile(f"</{tag}(?=[\\s/>])", re.IGNORECASE) for tag in RAW
 _UNNESTED = words("html head body")  # there is one of each, whatever the page says
 _SEEN = words("a base link meta title")
 _CELLS = words("table caption td th")
-# What a start tag closes that was left open, and the elements it does not look beyond.
+# The open elements that a start tag closes, and the elements it does not look beyond.
 _CLOSES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     **dict.fromkeys(BLOCKS, (words("p"), _CELLS)),
     **dict.fromkeys(HEADINGS, (HEADINGS | {"p"}, BLOCKS - HEADINGS - {"p"} | _CELLS)),
@@ -44,21 +44,21 @@ _END_IS_OPTIONAL = (TABLE_PARTS - {"caption"}) | words("p li dt dd")
 
 
 class Builder:
-    """A page to its tree. Every step looks at no more elements than are open, which has a bound."""
+    """A page to its tree. Every step examines at most the open elements, whose number is bounded."""
 
     def __init__(self) -> None:
         self.root = Element("body", {}, None)
         self.stack = [self.root]
-        self.open: dict[str, int] = {}  # how many elements of each tag are on the stack, of those that are
-        self.beyond = 0  # how many elements are open that were too deep to be put on the stack
+        self.open: dict[str, int] = {}  # how many elements of each tag are on the stack
+        self.beyond = 0  # open elements that were too deep for the stack
         self._seen: dict[str, list[Element]] = {tag: [] for tag in _SEEN}
 
     def seen(self, tag: str) -> list[Element]:
-        """The elements of a kind that is worth remembering, in the order of the page."""
+        """The elements of a recorded kind, in the order of the page."""
         return self._seen[tag]
 
     def feed(self, html: str) -> None:
-        """Take in the whole page."""
+        """Parse the whole page."""
         at, search = 0, _MARKUP.search
         while found := search(html, at):
             start, after = found.span()
@@ -106,7 +106,7 @@ class Builder:
         return element
 
     def _end(self, tag: str) -> None:
-        """Close what an end tag is meant for; one that stands in a cell closes nothing around the table."""
+        """Close the element that an end tag ends. One inside a cell closes nothing around the table."""
         if self.beyond and tag not in _END_IS_OPTIONAL:
             self.beyond -= 1
         elif tag == self.stack[-1].tag and tag in self.open:
@@ -138,7 +138,7 @@ class Builder:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """The attributes of a tag; of two with one name the first counts."""
+    """The attributes of a tag; if two have the same name, the first counts."""
     attributes: dict[str, str] = {}
     if not text:
         return attributes

@@ -1,4 +1,4 @@
-"""Tables: their cells, and which tables only lay out the page."""
+"""Tables: their cells, and which tables are only layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SMALL_NUMBER = re.compile(r"[1-9][0-9]?")
 
 
 def shows(child: Element | str) -> bool:
-    """Whether a child of a row is an element or text, and not just white space."""
+    """Whether a child of a row is an element or text, not just white space."""
     return bool(child.strip()) if isinstance(child, str) else True
 
 
@@ -28,7 +28,7 @@ def cell_of(child: Element | str) -> Element:
 
 
 def is_layout(table: Element, rows: list[list[Element]]) -> bool:
-    """Whether a table only lays out the page, or holds what no cell of markdown can."""
+    """Whether a table is only layout, or holds what a markdown cell cannot."""
     inner = {tag for row in rows for cell in row for tag in cell.holds}
     if table.get("role") in ("presentation", "none") or inner & (HEADINGS | {"table"}):
         return True
@@ -39,5 +39,5 @@ def is_layout(table: Element, rows: list[list[Element]]) -> bool:
 
 
 def span_of(cell: Element, name: str) -> int:
-    """How many columns or rows a cell covers; a number that no table needs counts as one."""
+    """How many columns or rows a cell covers; an implausible number counts as one."""
     return int(cell.get(name)) if _SMALL_NUMBER.fullmatch(cell.get(name)) else 1

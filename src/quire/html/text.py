@@ -1,23 +1,23 @@
-"""Text of a page: made fit for a document, and written so that none of it is taken for markup."""
+"""The text of a page: normalised for a document, and escaped so that none of it becomes markup."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 
-# Characters that no text uses stand, for a while, for a `<` and a `&` that are not markup.
+# Characters that no text uses temporarily replace a `<` and a `&` that are not markup.
 LESS, AND = "\ufdd0", "\ufdd1"
 _UNFIT = re.compile(f"[\ud800-\udfff{LESS}{AND}]")
 
 
 def normalise(html: str) -> str:
-    """The page with line feeds for line ends, and without what no document can hold."""
+    """The page with line feeds for line ends, and without characters that no document can hold."""
     html = html.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     return html if _is_fit(html) else _UNFIT.sub("\ufffd", html)
 
 
 def _is_fit(html: str) -> bool:
-    """Whether there is nothing unfit in a page, found out much faster than by looking for it."""
+    """Whether a page needs no changes. This is much faster than searching for unfit characters."""
     try:
         html.encode()
     except UnicodeEncodeError:
@@ -25,13 +25,13 @@ def _is_fit(html: str) -> bool:
     return LESS not in html and AND not in html
 
 
-_SPACE = re.compile(r"[ \t\n\f\xa0]{2,}|[\t\n\f\xa0]")  # all but the single spaces, which most are
+_SPACE = re.compile(r"[ \t\n\f\xa0]{2,}|[\t\n\f\xa0]")  # all but single spaces, the common case
 _TAG_LIKE = re.compile(r"<(?=[a-zA-Z/!?])")
 _ENTITY_LIKE = re.compile(r"&(?=#?\w{1,31};)")
 
 
 def as_plain(text: str) -> str:
-    """Text whose `<` and `&` will not be taken for markup in markdown either."""
+    """Text whose `<` and `&` will not become markup in markdown either."""
     return _ENTITY_LIKE.sub(AND, _TAG_LIKE.sub(LESS, text))
 
 

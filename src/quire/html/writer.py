@@ -1,6 +1,6 @@
 """Elements to markdown: written as plain, well-formed HTML, which html-to-markdown converts.
 
-Always: code stands in its fence as it stood on the page.
+Always: code in a fence is exactly as on the page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quire.html.links import Addresses
 from quire.html.tables import GROUPS, SPANS, cell_of, is_layout, shows, span_of
 from quire.html.text import AND, LESS, as_code, as_plain, escaped_text
 
-_MAX_NESTING = 10  # lists and quotes in one another: each is marked again on every line
+_MAX_NESTING = 10  # nested lists and quotes: each adds a marker to every line
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _INLINE = {
     **dict.fromkeys(("b", "strong"), "strong"),
@@ -26,9 +26,9 @@ _INLINE = {
     "q": "q",
 }
 _NOT_BOLD = HEADINGS | {"pre", "xmp", "table"}
-_TITLE_WITHIN = 5  # elements from the start of a note
+_TITLE_WITHIN = 5  # elements from the start of a note, among which its title is
 _ADMONITION_TITLE = re.compile(r".*(?:title|heading)(?:[-_].*)?")
-_SCRIPT_AT_MOST = 20  # characters; what is longer is no exponent
+_SCRIPT_AT_MOST = 20  # characters; a longer text is no exponent
 _PLAIN_SCRIPT = {"sup": re.compile(r"st|nd|rd|th|tm|\W*", re.IGNORECASE), "sub": re.compile(r"[\d\W]*")}
 _SAYS_NOTHING = re.compile(
     r"[\W_]*|image|img|icon|logo|picture|photo|\S*\.(?:png|jpe?g|gif|svg|webp)", re.IGNORECASE
@@ -36,7 +36,7 @@ _SAYS_NOTHING = re.compile(
 
 
 def write_markdown(element: Element, addresses: Addresses, *, with_furniture: bool = False) -> str:
-    """An element and all it holds, as markdown."""
+    """An element and its content as markdown."""
     from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
     writer = _Writer(addresses, with_furniture)
@@ -51,7 +51,7 @@ def write_markdown(element: Element, addresses: Addresses, *, with_furniture: bo
 
 
 class _Writer:
-    """Writes elements as plain HTML: no attribute that says nothing, every tag closed."""
+    """Write elements as plain HTML: no useless attribute, every tag closed."""
 
     def __init__(self, addresses: Addresses, with_furniture: bool) -> None:
         self.addresses, self.with_furniture = addresses, with_furniture
@@ -60,7 +60,7 @@ class _Writer:
         self.in_heading = False
 
     def write(self, element: Element) -> None:
-        """Write what an element holds."""
+        """Write the content of an element."""
         for child in self.shown(element):
             self.child(child)
 
@@ -91,13 +91,13 @@ class _Writer:
             self.write(element)
 
     def wrapped(self, element: Element, tag: str, attributes: str = "") -> None:
-        """Write what an element holds, inside another one."""
+        """Write the content of an element inside another tag."""
         self.parts.append(f"<{tag}{attributes}>")
         self.write(element)
         self.parts.append(f"</{tag}>")
 
     def nested(self, element: Element, tag: str = "", attributes: str = "") -> None:
-        """Write a list or a quote, unless it is in too many others."""
+        """Write a list or a quote, unless it is nested too deep."""
         deep = self.nesting >= _MAX_NESTING
         self.nesting += 1
         self.wrapped(element, "div" if deep else tag or element.tag, "" if deep else attributes)
@@ -119,7 +119,7 @@ class _Writer:
         self.in_heading = outer
 
     def bold(self, element: Element) -> None:
-        """Write a line of its own, in bold unless it is bold or code already; no line holds other blocks."""
+        """Write a separate line, in bold unless it is bold or code already. A line holds no other blocks."""
         if not element.holds.isdisjoint(_NOT_BOLD):
             self.wrapped(element, "div")
             return
@@ -129,7 +129,7 @@ class _Writer:
         self.parts.append("</p>" if marked else "</strong></p>")
 
     def term(self, element: Element) -> None:
-        """Write a term that is defined; the signature of a function is code."""
+        """Write a term of a definition list; the signature of a function is code."""
         if "sig" in element.names:
             self.parts.append(f"<p>{as_code(element.text())}</p>")
         else:
@@ -147,7 +147,7 @@ class _Writer:
         self.parts.append(f"<{element.tag}>")
 
     def anchor(self, element: Element) -> None:
-        """Write a link; its text alone if it leads nowhere we may go; nothing if it shows nothing."""
+        """Write a link; only its text if its address is not allowed; nothing if it is empty."""
         href = element.get("href").strip()
         address = self.addresses.resolve(href) if href else ""
         if not address or element.holds & {"pre", "table"} or (self.in_heading and href.startswith("#")):
@@ -162,7 +162,7 @@ class _Writer:
                 del self.parts[before:]
 
     def image(self, element: Element) -> None:
-        """Write an image whose description says something."""
+        """Write an image that has a useful description."""
         sources = (element.get("src"), element.get("data-src"))
         address = next(filter(None, map(self.addresses.resolve, filter(str.strip, sources))), "")
         alt = " ".join(element.get("alt").split())
@@ -183,7 +183,7 @@ class _Writer:
             self.parts.append(f"<pre><code{language}>{escape(code, quote=False)}</code></pre>")
 
     def formula(self, element: Element) -> None:
-        """Write a formula as its TeX source where the page gives that, else as its text."""
+        """Write a formula as its TeX source if the page has it, else as its text."""
         source = next((e.text() for e in element.elements() if e.get("encoding") == "application/x-tex"), "")
         if element.tag == "math":
             source = source or element.get("alttext")
@@ -193,14 +193,14 @@ class _Writer:
             self.parts.append(f"<p>{formula}</p>" if element.tag in BLOCKS else formula)
 
     def script(self, element: Element) -> None:
-        """Write what is raised or lowered so that 10⁶ is not 106."""
+        """Write superscripts and subscripts so that 10⁶ does not become 106."""
         short = element.plain <= _SCRIPT_AT_MOST and not element.linked
         if short and not _PLAIN_SCRIPT[element.tag].fullmatch(element.text()):
             self.parts.append("^" if element.tag == "sup" else "_")
         self.write(element)
 
     def table(self, element: Element) -> None:
-        """Write a table; one that only lays out the page, or whose cells hold blocks of code, as blocks."""
+        """Write a table; as blocks if it is only layout or its cells hold blocks of code."""
         rows = list(self.rows(element))
         if is_layout(element, rows):
             for cell in (cell for row in rows for cell in row):
@@ -216,7 +216,7 @@ class _Writer:
         self.parts.append("</table>")
 
     def rows(self, table: Element) -> Iterator[list[Element]]:
-        """The cells of a table, by row; what strayed into the table is written before it."""
+        """The cells of a table, by row. Stray content is written before the table."""
         for part in self.shown(table):
             if isinstance(part, str) or part.tag not in GROUPS | {"tr"}:
                 self.child(part)
@@ -246,7 +246,7 @@ _WRITES: dict[str, Callable[[_Writer, Element], None]] = {
 
 
 def _move_into_headings(link: Element) -> None:
-    """Put a link inside the headings it holds, since markdown has no heading in a link."""
+    """Move a link into the headings it contains, because markdown has no heading in a link."""
     for heading in [inner for inner in link.elements() if inner.tag in HEADINGS]:
         inner = Element("a", link.attributes, heading)
         inner.children = heading.children

@@ -1,7 +1,7 @@
-"""Files and folders to a store: list, plan, then do what the plan says, a batch at a time.
+"""Files and folders to a store: list, plan, then apply the plan in batches.
 
-Always: a document is written whole or not at all; each item fails alone; nothing is removed before all
-that is new has been written.
+Always: a document is written whole or not at all; each item fails alone; all new documents are written
+before any is removed.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def plan(
     remake: bool = False,
     before: Iterable[Plan] = (),
 ) -> Plan:
-    """What a file or folder would change. `thorough` reads every new or changed file to be sure.
+    """The changes that a file or folder would make. `thorough` reads every new or changed file.
 
-    `remake` makes documents again that other versions made, in a shared library too. The plans `before`
-    it are taken to have been applied.
+    `remake` remakes documents that other versions made, in a shared library too. The result assumes that
+    the plans in `before` have been applied.
     """
     listing, problem = _listing(source, config)
     with store.reading():
@@ -85,7 +85,7 @@ def _may_differ(held: dict[str, Held], found: FoundFile) -> bool:
 
 
 def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
-    """What a source has now, and why that may not be all: its root is gone or empty."""
+    """What a source has now, and why it may be incomplete: its root is gone or empty."""
     place, root = files.unprintable(source.place), files.unprintable(source.root or source.place)
     if source.type == "file":
         found = files.look(place, root)
@@ -102,7 +102,7 @@ def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
 
 
 def _is_gone(place: str) -> bool:
-    """Whether nothing is at a place. What cannot be looked at is not gone."""
+    """Whether nothing exists at a place. An unreadable place is not gone."""
     try:
         os.lstat(place)
     except OSError as problem:
@@ -111,7 +111,7 @@ def _is_gone(place: str) -> bool:
 
 
 def wanted_of(source: SourceRow, config: Config) -> Wanted:
-    """What is wanted of a folder: by its own options, and by the settings of its project or its user."""
+    """Which files of a folder are wanted, by its own options and the settings of its project or user."""
     options = source.options
     narrowed = (options.project, options.only, options.never)
     if config.project is None and not options.project:
@@ -148,7 +148,7 @@ def _held_by_file(store: Store, source: SourceRow) -> dict[str, Held]:
 
 
 def apply(store: Store, plan: Plan, config: Config, progress: Progress | None = None) -> Report:
-    """Do what a plan says."""
+    """Apply a plan."""
     return _Run(store, plan, config, progress or Silent()).run()
 
 
@@ -174,7 +174,7 @@ class _Run:
         return report
 
     def _tell(self) -> None:
-        """Report what is left as it is."""
+        """Report the items that stay unchanged."""
         skipped = self.plan.of(SKIP)
         self.report.kinds = dict(Counter(item.kind for item in skipped if item.kind))
         plain = [item for item in skipped if item.is_named]
@@ -184,7 +184,7 @@ class _Run:
         self.report.missing = [_row(item).address for item in self.plan.of(KEEP) if not item.leaves]
 
     def _move(self, items: list[Item]) -> list[Item]:
-        """Rename documents; those whose titles are their files' names are cut again."""
+        """Rename documents. Those titled after their files are cut again."""
         if not items or self.store.source_now(self.plan.source) is None:
             return []
         refused = set[int]()
@@ -205,7 +205,7 @@ class _Run:
             self.store.sight(self.plan.source, self.seen)
 
     def _write_all(self, items: list[Item]) -> None:
-        """Read, cut and write, a batch at a time."""
+        """Read, cut and write documents in batches."""
         jobs = [self._job(item) for item in items]
         rows = {item.path: item.row for item in items}
         what = f"indexing {len(jobs):,} files" if len(jobs) != 1 else "indexing 1 file"
@@ -230,12 +230,12 @@ class _Run:
         return FileJob(found, source.collection, source.kind, source.root or "", named, known)
 
     def _maker(self, row: DocumentRow) -> str:
-        """What made a document: this, where there is no reason to make it again."""
+        """The `made_by` to compare with: the current one, unless the document must be remade."""
         now = made_by(self.config)
         return row.made_by if why_remade(row.made_by, now, shared=self.store.is_shared) else now
 
     def _taken(self, job: FileJob, outcome: Outcome, row: DocumentRow | None) -> Prepared | None:
-        """A document that is to be written; else what became of it is noted."""
+        """The document to write. If there is none, record why and return None."""
         if isinstance(outcome, Prepared):
             return outcome
         if isinstance(outcome, Same):
@@ -253,7 +253,7 @@ class _Run:
         return None
 
     def _write(self, batch: Sequence[Prepared]) -> None:
-        """Write a batch; where that fails, each document by itself."""
+        """Write a batch. If that fails, write each document alone."""
         batch = self._still_wanted(batch)
         if not batch:
             return
@@ -261,7 +261,7 @@ class _Run:
             self._count(batch, self.store.write(batch, self.plan.source))
         except Exception as error:
             if isinstance(error, LibraryError) and not isinstance(error, Unstorable):
-                raise  # no other document would fare better
+                raise  # every other document would fail, too
             if len(batch) == 1:
                 self.report.failed.append(Skipped(batch[0].path, reason_of(error)))
                 return
@@ -270,7 +270,7 @@ class _Run:
                 self._write([one])
 
     def _still_wanted(self, batch: Sequence[Prepared]) -> list[Prepared]:
-        """The documents of a batch that no one has removed meanwhile. Raises NoResults without the source."""
+        """The documents of a batch not removed meanwhile. Raises NoResults if the source was removed."""
         source = self.store.source_now(self.plan.source) if batch else None
         if batch and source is None:
             raise NoResults(f"{self.plan.source.name} was removed from the sources meanwhile.")

@@ -1,4 +1,4 @@
-"""What people name, to sources: which one is meant, where its documents belong, and what became of it.
+"""Names that people give, to sources: find or make the source, choose its collection, follow its moves.
 
 Always: a source that was named before is found again by its place; a file or folder inside a folder that
 the library holds belongs to that folder's collection, under the path it has there.
@@ -25,7 +25,7 @@ from quire.stores import DocumentRow, Filters, Member, SourceOptions, SourceRow,
 
 DOCUMENTS = ("document", "external")  # the kinds that sources have, and that a search looks at
 _ON_DISK = ("file", "folder")
-_COMPARED = 8  # documents that are read to tell whether a folder is the one that is gone
+_COMPARED = 8  # documents to read when checking whether a folder is one that moved
 
 
 def path_source(
@@ -52,7 +52,7 @@ def path_source(
 
 
 def _inherited(around: SourceRow, place: str, type: str) -> SourceOptions:
-    """What a folder takes over from one around it: what was removed there stays removed."""
+    """The options that a folder inherits from one around it: documents removed there stay removed."""
     if type == "file":
         return SourceOptions()
     inside = tuple(path for path in around.options.without if _is_inside(f"{around.root}/{path}", place))
@@ -66,7 +66,7 @@ def _place(path: str | Path) -> tuple[str, str]:
             raise Unreadable(files.printable(path), "no such file or folder")
         found = Path(path).absolute()
         is_folder = found.is_dir()
-        if is_folder and not found.is_symlink():  # what is named by a link is followed by that link
+        if is_folder and not found.is_symlink():  # a source named by a link follows that link
             return files.printable(found.resolve()), "folder"
         return files.printable(found.parent.resolve() / found.name), "folder" if is_folder else "file"
     except OSError as problem:
@@ -80,7 +80,7 @@ def _is_inside(place: str, folder: str) -> bool:
 
 
 def collection_of(place: str) -> str:
-    """The collection of a folder or host that none was named for."""
+    """The default collection of a folder or host."""
     return place.rstrip("/").rpartition("/")[2].replace(":", "-") or "files"
 
 
@@ -92,14 +92,14 @@ def _project_collection(store: Store, place: str, config: Config) -> str:
 
 
 def is_in_project(place: str, config: Config) -> bool:
-    """Whether a place is inside the folder of the project whose settings are in force."""
+    """Whether a place is inside the folder of the active project."""
     return config.project is not None and _is_within(place, files.printable(config.project.folder))
 
 
 def ignored_collection(store: Store, place: str, config: Config) -> str:
-    """Why the collection that a project names is not used, if it is not: a line for people.
+    """Why a project's collection is not used, as a line for people; empty if it is used.
 
-    Until a project is trusted, its collection must be new, or hold nothing but what is the project's.
+    Until a project is trusted, its collection must be new or hold only the project's own documents.
     """
     project, name = config.project, config.collection
     if not name or project is None or project.trusted or name not in store.collections():
@@ -114,7 +114,7 @@ def ignored_collection(store: Store, place: str, config: Config) -> str:
 
 
 def held_twice(store: Store, source: SourceRow) -> str:
-    """What to say of a new folder with sources inside whose documents have other addresses."""
+    """A warning for a new folder that contains sources whose documents have other addresses."""
     if source.type != "folder" or store.source_now(source):
         return ""
     inside = [s for s in store.sources() if s.type in _ON_DISK and _is_inside(s.place, source.place)]
@@ -144,7 +144,7 @@ def with_options(
     exclude: Iterable[str] | None,
     keep: bool | None,
 ) -> SourceRow:
-    """A source with the options that were given; the others stay."""
+    """A source with the given options. None leaves an option unchanged."""
     given: dict[str, Any] = {"include": _tuple(include), "exclude": _tuple(exclude), "keep": keep}
     changes = {name: value for name, value in given.items() if value is not None}
     return replace(source, options=replace(source.options, **changes)) if changes else source
@@ -163,7 +163,7 @@ def now() -> int:
 
 
 def find(store: Store, name: str, collection: str | None = None) -> SourceRow:
-    """The source that is called so: by its place, or by the address of a text. Raises NoResults."""
+    """The source with this name: its place, or the address of a text. Raises NoResults."""
     known = [s for s in store.sources() if collection in (None, s.collection)]
     wanted = {name, files.printable(Path(name).absolute()), files.printable(Path(name).resolve())}
     wanted |= _urls(name)
@@ -178,7 +178,7 @@ def find(store: Store, name: str, collection: str | None = None) -> SourceRow:
 
 
 def _urls(name: str) -> set[str]:
-    """What a URL or a site is called among the sources."""
+    """The names that a URL or a site can have among the sources."""
     if not (names.is_url(name) or names.is_site(name)):
         return set()
     from quire.sources.web import index_of, normalise_url
@@ -200,7 +200,7 @@ def members_of(store: Store, source: SourceRow) -> list[DocumentRow]:
 
 
 def check_moved(store: Store, others: Iterable[SourceRow], source: SourceRow, config: Config) -> None:
-    """Raises SourceMoved for a new source whose documents are known from a place that is gone."""
+    """Raise SourceMoved if a new source has the documents of a source whose place is gone."""
     for other in others:
         same = (other.type, other.kind) == (source.type, source.kind)
         if not same or not other.documents or _exists(other.place):
@@ -214,7 +214,7 @@ def _exists(place: str) -> bool:
 
 
 def _are_there(rows: list[DocumentRow], new: SourceRow, old: SourceRow, config: Config) -> bool:
-    """Whether most of some documents are at a new place, by their paths, and their content is the same."""
+    """Whether most of the documents are at a new place, with the same paths and content."""
     alike = [(row, found) for row in rows if (found := _moved_file(row, new, old))]
     if 2 * len(alike) <= len(rows):
         return False
@@ -224,14 +224,14 @@ def _are_there(rows: list[DocumentRow], new: SourceRow, old: SourceRow, config: 
 
 
 def _moved_file(row: DocumentRow, new: SourceRow, old: SourceRow) -> FoundFile | None:
-    """The file that a document would have if its source had moved, if it is there and as large."""
+    """The file of a document at its source's new place, if it exists and has the same size."""
     place = moved_place(f"{row.root}/{row.path}", old.place, new.place)
     found = files.look(files.unprintable(place), "/") if place else None
     return found if isinstance(found, FoundFile) and found.size == row.size else None
 
 
 def moved_place(place: str, old: str, new: str) -> str | None:
-    """Where a place is after a folder or file above it, or it itself, has moved; None if it is elsewhere."""
+    """The new path of a place after `old` moved to `new`; None if the place is not at or under `old`."""
     if place == old:
         return new
     return f"{new.rstrip('/')}/{place[len(old.rstrip('/')) + 1 :]}" if _is_inside(place, old) else None
@@ -249,14 +249,14 @@ def moves(store: Store, old: str, new: str) -> list[tuple[SourceRow, SourceRow]]
         if place is None:
             continue
         root = moved_place(source.root or "", old_place, new_place)
-        if root is None:  # of a file or folder that lies in a larger one
+        if root is None:  # a file or folder inside a larger source
             root = place if source.type == "folder" else place.rpartition("/")[0] or "/"
         found.append((source, replace(source, place=place, root=root, problem="")))
     return found
 
 
 def _check_move(known: list[SourceRow], old: str, new: str, type: str) -> None:
-    """Raises SettingError for what is no move: both are there, or of two kinds, or the new one is held."""
+    """Raise SettingError if this is no move: the old place exists, types differ, or the new one is held."""
     if _exists(old):
         raise SettingError("sources", f"{old} is still there, so it has not moved. To hold both, add {new}")
     of_file = any(s.place == old and s.type == "file" for s in known)
@@ -268,7 +268,7 @@ def _check_move(known: list[SourceRow], old: str, new: str, type: str) -> None:
 
 
 def _old_place(store: Store, old: str) -> str:
-    """The place of sources that moved: it may be gone. Raises NoResults."""
+    """The old place of sources that moved. It may be gone. Raises NoResults."""
     places = [s.place for s in store.sources() if s.type in _ON_DISK]
     for wanted in (files.printable(Path(old).absolute()), files.printable(Path(old).resolve())):
         if any(place == wanted or _is_inside(place, wanted) for place in places):
@@ -280,9 +280,10 @@ def _old_place(store: Store, old: str) -> str:
 
 
 def adopt(store: Store) -> None:
-    """Give documents that have no source the one that they came from, once for each library.
+    """Create sources for documents that have none, once for each library.
 
-    What may have been one file becomes a file source: no refresh takes in what was never named.
+    If a document may have been added as one file, its source is that file: a refresh must not add files
+    that nobody named.
     """
     if store.adopted():
         return
@@ -318,7 +319,7 @@ def _sources_of(rows: list[DocumentRow]) -> Iterator[tuple[SourceRow, list[Docum
 def _was_folder(root: str, rows: list[DocumentRow]) -> bool:
     """Whether documents were added as a folder: files named one by one have no folder in their paths.
 
-    Where that does not tell, it was one if nothing else is in it that a refresh would take in.
+    If that does not decide, it was a folder if a refresh would add nothing else from it.
     """
     if any("/" in row.path for row in rows):
         return True
@@ -332,5 +333,5 @@ def _was_folder(root: str, rows: list[DocumentRow]) -> bool:
 
 
 def text_source(path: str, collection: str, kind: str) -> SourceRow:
-    """The source of a text that was given with its path."""
+    """The source of a text given with its path."""
     return SourceRow("text", path, None, collection, kind, SourceOptions(), now(), now())

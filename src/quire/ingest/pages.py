@@ -1,8 +1,8 @@
-"""Pages and sites to a store: what is new or changed is cut and written, all of a site at once.
+"""Pages and sites to a store: cut new and changed pages, and write a whole site at once.
 
-Always: a page that fails keeps its old version and is named in the report; a page takes no other
-document's place; nothing is removed unless the site was read far enough to know that it is gone; a
-visit that finds nothing new writes nothing.
+Always: a page that fails keeps its old version and is named in the report; a page never replaces another
+document; a page is removed only if the crawl went far enough to know that it is gone; a crawl that finds
+nothing new writes nothing.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _NOTHING = (None, None)  # the validators of a page that has none
 
 
 def web_source(url: str, collection: str, kind: str) -> SourceRow:
-    """The source of a page or a site. Raises Refused for a URL that is not asked for."""
-    from quire.sources import web  # with what reads HTML: a search need not wait for it
+    """The source of a page or a site. Raises Refused for a URL that Quire does not request."""
+    from quire.sources import web  # loads the HTML parser, which a search does not need
 
     whole = names.is_site(url)
     place = web.index_of(url) if whole else web.normalise_url(url)
@@ -55,7 +55,7 @@ def add_pages(
     remake: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Bring what a store knows of a page or a site up to date; `keeps` removes nothing.
+    """Update a page or a site in a store. With `keeps`, nothing is removed.
 
     Raises SourceError if nothing is there.
     """
@@ -91,7 +91,7 @@ def plan_pages(
     remake: bool = False,
     progress: Progress | None = None,
 ) -> Plan:
-    """What a page or a site would change. Raises SourceError if nothing is there."""
+    """The changes that a page or a site would make. Raises SourceError if nothing is there."""
     found = look_at_pages(store, source, config, remake=remake, progress=progress)
     old = {row.path: row for row in store.documents(Filters(source.collection, (source.kind,)))}
     items = [_item(new, old.get(new.path)) for new in found.new]
@@ -111,13 +111,13 @@ def _item(new: Prepared, old: DocumentRow | None) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How a page or a site differs from what is stored of it."""
+    """How a page or a site differs from its stored documents."""
 
     new: Sequence[Prepared]  # pages that are new or have changed, or are to be cut again
     gone: list[DocumentRow]  # documents whose pages a site no longer links
-    missing: set[str]  # URLs of pages that are linked, but not there
-    validators: dict[int, web.Validators]  # of unchanged documents, where they are new
-    joined: list[DocumentRow]  # unchanged documents that another source held alone
+    missing: set[str]  # URLs of linked pages that do not exist
+    validators: dict[int, web.Validators]  # new validators of unchanged documents
+    joined: list[DocumentRow]  # unchanged documents that only another source held before
     unchanged: int
     failed: list[Skipped]
     notes: list[str]
@@ -131,7 +131,7 @@ def look_at_pages(
     remake: bool = False,
     progress: Progress | None = None,
 ) -> Looked:
-    """Read a page or a site, and compare; nothing is written. Raises SourceError if nothing is there."""
+    """Read a page or a site and compare it, writing nothing. Raises SourceError if nothing is there."""
     rows = store.documents(Filters(source.collection, (source.kind,)))
     members = store.members(source.collection, source.kind)
     held = {member.document for member in members if member.source == source.seq}
@@ -157,7 +157,7 @@ def look_at_pages(
 
 
 def _gone(own: Iterable[DocumentRow], pages: _Pages, visit: web.Visit) -> list[DocumentRow]:
-    """The documents of a site that it has no more, or that are not wanted; why not where that is not sure."""
+    """The documents to remove: unwanted ones, and missing ones unless the crawl is unsure of them."""
     own = list(own)
     unwanted = [row for row in own if not pages.is_wanted(row.path)]
     gone = [row for row in own if row.url not in visit.present and pages.is_wanted(row.path)]
@@ -181,7 +181,7 @@ def _visit(
         return _run(
             partial(web.read_web, source.place, seen, pages.take, config, whole=whole, progress=progress)
         )
-    except ExceptionGroup as problems:  # of pages that were read at once
+    except ExceptionGroup as problems:  # from pages read in parallel
         if found := problems.subgroup(LibraryError):
             raise _first(found) from None
         raise
@@ -193,7 +193,7 @@ def _first(problem: Exception) -> Exception:
 
 
 def _run(work: Callable[[], Awaitable[T]]) -> T:
-    """Run an event loop to its end; in a thread of its own where another one runs already."""
+    """Run a coroutine to its end, in a new thread if an event loop is already running."""
     import asyncio
 
     import anyio
@@ -210,19 +210,19 @@ def _run(work: Callable[[], Awaitable[T]]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class _PageJob:
-    """A page to be cut and analysed, and what it will be called."""
+    """A page to cut and analyse, and its name."""
 
     page: web.WebPage
     path: str
     collection: str
     kind: str
     root: str | None
-    known: str | None  # the checksum of what is stored, if that is as the settings want it
+    known: str | None  # the stored checksum, if the stored document matches the settings
     config: Config
 
 
 def _packed(job: _PageJob) -> bytes | None:
-    """A page cut and analysed, as the spool keeps it; None if it is as it was."""
+    """A page cut, analysed and packed for the spool; None if it is unchanged."""
     document = _document(job)
     if job.known == document.checksum:
         return None
@@ -255,7 +255,7 @@ def _document(job: _PageJob) -> Document:
 
 
 class _Pages:
-    """Pages as they come in: what is new is cut and analysed, beside the network."""
+    """Pages as they arrive. New ones are cut and analysed while others are fetched."""
 
     def __init__(
         self, rows: Sequence[DocumentRow], source: SourceRow, config: Config, *, shared: bool
@@ -269,24 +269,24 @@ class _Pages:
         self._include = ignore.patterns(source.options.include, 0, "include")
         self._exclude = ignore.patterns(source.options.exclude, 0, "exclude")
         self.known = {row.url: row for row in rows if row.url}
-        self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # whose each path is
+        self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # the owner of each path
         self.new = Spool()
         self.unchanged: dict[str, web.Validators] = {}
         self.failed: dict[str, str] = {}
 
     def is_current(self, url: str) -> bool:
-        """Whether a page is stored as the settings want it."""
+        """Whether a stored page matches the settings."""
         return not why_remade(self.known[url].made_by, made_by(self.config), shared=self.shared)
 
     def is_wanted(self, path: str) -> bool:
-        """Whether the source's options let a path be held."""
+        """Whether the source's options allow a path."""
         names = tuple(path.split("/"))
         if path in self._options.without or ignore.covers(self._exclude, names, 0):
             return False
         return not self._include or ignore.covers(self._include, names, 0) is not None
 
     async def take(self, pool: web.PagePool, page: web.WebPage) -> None:
-        """Prepare a page, unless it is as it was. Raises LibraryError where it cannot be kept."""
+        """Prepare a page, unless it is unchanged. Raises LibraryError if it cannot be kept."""
         try:
             job = self._job(page)
             if not self.is_wanted(job.path):
@@ -294,7 +294,7 @@ class _Pages:
             packed = await pool.do(page.url, len(page.content), _packed, job)
         except LibraryError:
             raise
-        except Exception as error:  # whatever a parser throws, it is this page's
+        except Exception as error:  # any parser error belongs to this page alone
             self.failed[page.url] = reason_of(error)
             return
         if packed is None:
@@ -309,13 +309,13 @@ class _Pages:
             self._path(page.url),
             self.collection,
             self.kind,
-            root=row.root if row else self.root,  # who added it first has it
+            root=row.root if row else self.root,  # the first to add it keeps it
             known=row.checksum if row and self.is_current(page.url) else None,
             config=self.config,
         )
 
     def _path(self, url: str) -> str:
-        """The page's path: the one that it has, or one that is free. Raises Refused if there is none."""
+        """The page's current path, or a free one. Raises Refused if there is none."""
         if url in self.known:
             return self.known[url].path
         path, host = names.path_of(url, self.root), urlsplit(url).netloc

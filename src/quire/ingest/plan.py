@@ -1,8 +1,8 @@
-"""What a source has now, and what the library holds of it, to what is to be done: item by item.
+"""Compare what a source has with what the library holds, and plan what to do, item by item.
 
-Pure: nothing is read, written or asked here. Always: each path has one item at most; no document is
-renamed onto a path that is taken, or away from another source that holds it; a document is removed only
-where the source is healthy, or where removing was asked for; what could not be looked at stays.
+Pure: no I/O here. Always: each path has one item at most; no document is renamed onto a taken path, or
+away from another source that holds it; a document is removed only if the source is healthy or a person
+asked for it; a document whose file could not be examined stays.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from quire.stores import DocumentRow, SourceRow
 
 ADD, UPDATE, REMAKE, MOVE, TOUCH = "add", "update", "remake", "move", "touch"
 REMOVE, KEEP, SKIP, REFUSE, IGNORE = "remove", "keep", "skip", "refuse", "ignore"
-WRITES = (ADD, UPDATE, REMAKE)  # what is read, cut and written
+WRITES = (ADD, UPDATE, REMAKE)  # the actions that read, cut and write
 _TAKES = (*WRITES, MOVE, TOUCH)
 
-AUTO, PRUNE, NEVER = "auto", "prune", "never"  # what becomes of documents whose files are gone
+AUTO, PRUNE, NEVER = "auto", "prune", "never"  # what to do with documents whose files are gone
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is to be done about one path."""
+    """What to do about one path."""
 
     action: str
     path: str
     reason: str = ""
-    old_path: str = ""  # where the document was, if it moves
+    old_path: str = ""  # the document's path before a move
     kind: str = ""  # what a skipped file is counted as, such as `.pdf`
     found: FoundFile | None = None
     row: DocumentRow | None = None
     fails: bool = False  # doing it would be reported as a failure
-    is_named: bool = False  # it is reported by name, even where it is counted as well
-    leaves: bool = False  # its source lets go of it, and another holds it
+    is_named: bool = False  # reported by name, even if it is counted as well
+    leaves: bool = False  # this source drops it, and another still holds it
 
     def to_json(self) -> dict[str, Any]:
         """The item as `--dry-run --json` prints it."""
@@ -55,7 +55,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a source would change in a library."""
+    """The changes that a source would make in a library."""
 
     source: SourceRow
     items: tuple[Item, ...]
@@ -64,21 +64,21 @@ class Plan:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many items there are of each action, and how many documents are as they were."""
+        """The number of items of each action, and of unchanged documents."""
         return {**Counter(item.action for item in self.items), "unchanged": self.unchanged}
 
     @property
     def fails(self) -> bool:
-        """Whether carrying it out would report a failure."""
+        """Whether applying it would report a failure."""
         return any(item.fails for item in self.items)
 
     @property
     def takes_in(self) -> bool:
-        """Whether documents would be there afterwards."""
+        """Whether the source would have documents afterwards."""
         return self.unchanged > 0 or any(item.action in _TAKES for item in self.items)
 
     def of(self, *actions: str) -> list[Item]:
-        """The items with one of some actions."""
+        """The items with one of these actions."""
         return [item for item in self.items if item.action in actions]
 
     def to_json(self) -> dict[str, Any]:
@@ -104,12 +104,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a plan goes by besides what there is."""
+    """What a plan depends on besides files and documents."""
 
     made_by: str  # what makes chunks now
     gone: str = AUTO
-    problem: str = ""  # why the source cannot be trusted to be complete: its root is gone or empty
-    shared: bool = False  # other versions of a program are no reason to make documents again
+    problem: str = ""  # why the source may be incomplete: its root is gone or empty
+    shared: bool = False  # another version of a program is no reason to remake documents
 
 
 def make_plan(source: SourceRow, listing: Iterable[Seen], held: Mapping[str, Held], rules: Rules) -> Plan:
@@ -122,14 +122,14 @@ def make_plan(source: SourceRow, listing: Iterable[Seen], held: Mapping[str, Hel
 
 
 def to_read(listing: Iterable[Seen], held: Mapping[str, Held]) -> set[str]:
-    """Paths of new files that may be documents whose files are gone: their content tells."""
+    """Paths of new files that may be renamed documents. Only their content can tell."""
     found = {seen.path: seen for seen in listing if isinstance(seen, FoundFile)}
     sizes = {one.row.size for path, one in held.items() if one.seen is not None and path not in found}
     return {path for path, seen in found.items() if path not in held and seen.size in sizes}
 
 
 def is_unchanged(held: Held, found: FoundFile) -> bool:
-    """Whether a file is as it was, without reading it: no rename, no write has touched it since."""
+    """Whether a file is unchanged since it was seen, without reading it: no rename, no write."""
     row = held.row
     same = (row.size, row.mtime_ns) == (found.size, found.mtime_ns)
     return same and held.seen == found.ctime_ns
@@ -154,7 +154,7 @@ class _Draft:
     gone: dict[str, DocumentRow] = field(default_factory=dict)
 
     def look(self, listing: Iterable[Seen]) -> None:
-        """Compare each file with what is held of it."""
+        """Compare each file with its document."""
         for seen in listing:
             if isinstance(seen, FoundFile):
                 self.present.add(seen.path)
@@ -187,7 +187,7 @@ class _Draft:
             self.items.append(Item(UPDATE, found.path, reason, found=found, row=held.row))
 
     def _same(self, row: DocumentRow, found: FoundFile, *, is_read: bool) -> None:
-        """A document whose content is as it was: it may still have to be cut again."""
+        """Plan for a document with unchanged content. It may still have to be cut again."""
         if reason := why_remade(row.made_by, self.rules.made_by, shared=self.rules.shared):
             self.items.append(Item(REMAKE, found.path, reason, found=found, row=row))
         elif is_read:
@@ -196,19 +196,19 @@ class _Draft:
             self.unchanged += 1
 
     def _is_gone(self, path: str) -> bool:
-        """Whether a document's file is no longer the source's; one that cannot be looked at still is."""
+        """Whether the source no longer has a document's file. An unreadable file still counts as there."""
         if path in self.present:
             return False
         passed = self._passed(path)
         return passed is None or isinstance(passed, PassedOver)
 
     def _passed(self, path: str) -> Skipped | PassedOver | None:
-        """How a path, or the nearest folder above it, was passed over."""
+        """Why a path, or the nearest folder above it, was skipped; None if it was not."""
         places = (path, *map(str, PurePosixPath(path).parents))
         return next((self.passed[place] for place in places if place in self.passed), None)
 
     def pair_moves(self) -> None:
-        """Find each new file that is a vanished one under another name, by its content."""
+        """Match new files to missing ones by content: these files were renamed."""
         candidates = _Candidates(self.gone.values())
         for path, found in sorted(self.new.items()):
             old = None if found.problem else candidates.take(found, self.held)
@@ -223,7 +223,7 @@ class _Draft:
                 self.items.append(Item(ADD, path, "new", found=found))
 
     def settle_gone(self) -> str:
-        """Remove documents whose files are gone, or keep them; why they are kept."""
+        """Remove or keep documents whose files are gone; returns why they are kept."""
         if not self.gone:
             return ""
         asked = {path for path in self.gone if self._is_asked(path)}
@@ -241,12 +241,12 @@ class _Draft:
         return problem if len(asked) < len(self.gone) else ""
 
     def _is_asked(self, path: str) -> bool:
-        """Whether the options of the source leave a document out: that is a person's word."""
+        """Whether the source's options exclude a document: then a person asked for it."""
         passed = self._passed(path)
         return isinstance(passed, PassedOver) and passed.is_asked
 
     def _why_kept(self, gone: int) -> str:
-        """Why so many documents stay though their files are gone, if they do."""
+        """Why this many documents stay though their files are gone; empty if they go."""
         if self.rules.gone == PRUNE or not gone:
             return ""
         if self.rules.gone == NEVER or self.rules.problem:
@@ -274,7 +274,7 @@ def _refused(source: SourceRow, row: DocumentRow, found: FoundFile) -> Item:
 
 
 class _Candidates:
-    """Documents whose files are gone, by content: each is given to one new file."""
+    """Documents whose files are gone, by content. Each is matched to one new file."""
 
     def __init__(self, rows: Iterable[DocumentRow]) -> None:
         self._rows: dict[tuple[object, ...], deque[DocumentRow]] = defaultdict(deque)
@@ -285,7 +285,7 @@ class _Candidates:
         self._taken: set[int] = set()
 
     def take(self, found: FoundFile, held: Mapping[str, Held]) -> DocumentRow | None:
-        """The document that a file was: of several, the one with the same file name, else the first."""
+        """The document that a file was before: the one with the same file name, else the first."""
         content = found.checksum, found.size
         for key in ((*content, PurePosixPath(found.path).name), content):
             rows = self._rows.get(key, deque[DocumentRow]())
@@ -303,7 +303,7 @@ def is_cut_anew(row: DocumentRow, path: str) -> bool:
 
 
 def after(held: Mapping[str, Held], plan: Plan, made_by: str) -> dict[str, Held]:
-    """What is held once another source's plan was applied, as far as a plan can tell."""
+    """What the library holds after another source's plan, as far as a plan can tell."""
     changed = dict(held)
     for item in plan.items:
         if item.action in (MOVE, REMOVE):
@@ -319,6 +319,6 @@ def after(held: Mapping[str, Held], plan: Plan, made_by: str) -> dict[str, Held]
 
 
 def _nothing(source: SourceRow, path: str) -> DocumentRow:
-    """A document of which nothing is known yet but where it will be."""
+    """A document of which only the future path is known."""
     about = (source.collection, source.kind, path, None, source.root, "", path, "", 0, 0, "", "standard")
     return DocumentRow(0, "", *about, 0, 0, 0)

@@ -1,7 +1,7 @@
 """A document to what is stored of it: its sections, chunks, terms and digests.
 
-Always: preparing one file, whatever it holds, costs that file alone: what a parser throws becomes its
-reason, and in a worker its time and memory have limits.
+Always: a file that cannot be prepared fails alone: a parser's error becomes its reason, and in a worker
+its time and memory are limited.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from quire.tree import Tree
 
 _RULES = 2  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
-_RACY_NS = 100_000_000  # a file written so shortly before it was read may be written again in the same tick
+_RACY_NS = 100_000_000  # a file written this shortly before it was read may change again in the same tick
 _KEY_START = b"-----BEGIN "
 
 
 @dataclass(frozen=True, slots=True)
 class FileJob:
-    """A file to be read: where, what it will be called, and what is stored of it."""
+    """A file to read: its place, its future name, and what is stored of it."""
 
     found: FoundFile
     collection: str
     kind: str
     root: str
-    named: bool  # by itself: then it is read whatever it may hold
+    named: bool  # named by itself: then it is read whatever its content
     known: tuple[str, str] | None  # checksum and made_by of what is stored
 
 
@@ -49,7 +49,7 @@ def made_by(config: Config) -> str:
 
 @cache
 def _versions() -> str:
-    from importlib.metadata import version  # 20 ms that a search need not wait for
+    from importlib.metadata import version  # takes 20 ms, which a search does not need
 
     return f"cutting {_RULES}, pyromark {version('pyromark')}, sentencex {version('sentencex')}"
 
@@ -81,7 +81,7 @@ def prepare(document: Document, config: Config, kind: str = "document", **origin
 
 
 def prepare_alone(document: Document, config: Config, kind: str = "document", **origin: object) -> Prepared:
-    """`prepare`, in a worker where it might come near the limits. Raises SourceError if it passes them."""
+    """`prepare`, in a worker if it might approach the limits. Raises SourceError if it exceeds them."""
     if config.ingest.are_far(len(document.source)):
         return prepare(document, config, kind, **origin)
     from quire.workers import spread
@@ -105,7 +105,7 @@ def _refuse_text(work: _Text, error: QuireError) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """A file whose document is stored as it is now."""
+    """A file whose stored document is current."""
 
     seen: int  # see Member
 
@@ -119,7 +119,7 @@ def prepared(jobs: Sequence[FileJob], config: Config) -> Iterator[tuple[FileJob,
     if len(jobs) < _PARALLEL_FROM and all(limits.are_far(job.found.size) for job in jobs):
         yield from zip(jobs, map(_prepare_file, work), strict=True)
         return
-    from quire.workers import COUNT, spread  # 6 ms that a search need not wait for
+    from quire.workers import COUNT, spread  # takes 6 ms, which a search does not need
 
     count = min(COUNT, len(jobs))
     yield from zip(jobs, spread(_prepare_file, work, _lost, count=count, limits=limits), strict=True)
@@ -133,7 +133,7 @@ def _prepare_file(work: tuple[FileJob, Config]) -> Outcome:
     job, config = work
     try:
         return _prepare_one(job, config)
-    except Exception as error:  # whatever a parser throws, it is this file's
+    except Exception as error:  # any parser error belongs to this file alone
         return Skipped(job.found.path, reason_of(error), fails=True)
 
 
@@ -150,7 +150,7 @@ def _prepare_one(job: FileJob, config: Config) -> Outcome:
 
 
 def reason_of(error: Exception) -> str:
-    """Why something could not be taken in, on one line."""
+    """Why something could not be added, on one line."""
     if isinstance(error, SourceError):
         return error.reason
     if isinstance(error, QuireError):
@@ -170,13 +170,13 @@ def _private_key(found: FoundFile) -> Skipped:
 
 
 def seen_of(found: FoundFile) -> int:
-    """When a file that is about to be read was last touched; below 0 if it may change without a trace."""
+    """When a file about to be read was last changed; below 0 if it could change again undetected."""
     late = abs(time.time_ns() - found.ctime_ns) < _RACY_NS
     return -found.ctime_ns if late else found.ctime_ns
 
 
 def examined(found: FoundFile, config: Config, *, named: bool) -> FoundFile:
-    """A file with the checksum of its document, or with why it cannot be taken in."""
+    """A file with the checksum of its document, or with why it cannot be added."""
     found = replace(found, seen=seen_of(found))
     try:
         source = files.read_bytes(found.absolute, settings=config.document)
@@ -185,5 +185,5 @@ def examined(found: FoundFile, config: Config, *, named: bool) -> FoundFile:
         return replace(
             found, checksum=Document.from_bytes(source, found.path, settings=config.document).checksum
         )
-    except Exception as error:  # as preparing it would say
+    except Exception as error:  # the same reason that preparing it would give
         return replace(found, problem=Skipped(found.path, reason_of(error), fails=True))

@@ -1,6 +1,6 @@
-"""What other versions made to what this one makes: the words of all documents, and texts without a file.
+"""Remake what other versions of Quire made: the words of all documents, and texts without a file.
 
-Files and pages are made again with their sources, by their plans.
+The plans of their sources remake files and pages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quire.stores import DocumentRow, Filters, SourceRow, Store
 
 
 def remake_words(store: Store, remake: bool, progress: Progress | None) -> list[str]:
-    """Make the words of documents again, if another analyzer made them; what to say of it."""
+    """Remake the words of documents if another analyzer made them; returns a note about it."""
     because = other_words(store)
     if not because:
         return []
@@ -30,7 +30,7 @@ def remake_words(store: Store, remake: bool, progress: Progress | None) -> list[
 
 
 def remake_texts(store: Store, config: Config, remake: bool) -> Report:
-    """Cut texts again that have no file and that other settings or versions cut."""
+    """Cut texts without a file again if other settings or versions cut them."""
     report = Report()
     for row, _ in _texts(store, config, remake):
         try:
@@ -45,7 +45,7 @@ def remake_texts(store: Store, config: Config, remake: bool) -> Report:
 
 
 def remake_plans(store: Store, config: Config, remake: bool) -> list[Plan]:
-    """What would be made again besides files and pages."""
+    """Plans for what would be remade besides files and pages."""
     found = list[Plan]()
     because = "" if store.is_shared and not remake else other_words(store)
     if because:
@@ -59,7 +59,7 @@ def remake_plans(store: Store, config: Config, remake: bool) -> list[Plan]:
 
 
 def _texts(store: Store, config: Config, remake: bool) -> list[tuple[DocumentRow, str]]:
-    """The texts without a file that are to be cut again, and why."""
+    """The texts without a file to cut again, and why."""
     rows = store.documents(Filters(kinds=named.DOCUMENTS))
     shared, now = store.is_shared and not remake, made_by(config)
     own = [row for row in rows if row.root is None and row.url is None]

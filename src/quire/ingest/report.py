@@ -28,10 +28,10 @@ class Report:
     chunks: int = 0
     bytes: int = 0
     seconds: float = 0.0
-    addresses: list[str] = field(default_factory=list)  # of documents that were given as text
+    addresses: list[str] = field(default_factory=list)  # of documents given as text
 
     def count(self, prepared: Prepared, replaced: bool) -> None:
-        """Note a document that was written."""
+        """Count a written document."""
         self.updated += replaced
         self.added += not replaced
         self.documents += 1
@@ -41,7 +41,7 @@ class Report:
         self.warnings += [f"{prepared.path}: {warning}" for warning in prepared.warnings]
 
     def join(self, more: Report) -> None:
-        """Add what another run did."""
+        """Add the report of another run."""
         for counted in (
             *("added", "updated", "unchanged", "moved", "removed"),
             *("documents", "sections", "chunks", "bytes", "seconds"),

@@ -1,4 +1,4 @@
-"""Prepared documents that wait on disk until all of a site is written in one transaction."""
+"""Prepared documents, kept on disk until a whole site is written in one transaction."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _IN_MEMORY = 1 << 18  # bytes of packed documents: a page, or a small site, need
 
 
 class Spool(Sequence[Prepared]):
-    """Documents that wait to be written: packed, in a file that goes with it, and read one at a time."""
+    """Documents to write, packed in a temporary file that is deleted with it, and read one at a time."""
 
     def __init__(self) -> None:
-        from tempfile import SpooledTemporaryFile  # with what it loads: a search need not wait for it
+        from tempfile import SpooledTemporaryFile  # slow to load, and a search does not need it
 
-        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  closed with the last that holds it
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  closed with its last reference
         finalize(self, _close, self._file)
-        self._places: list[tuple[str, int, int]] = []  # path, place in the file, and bytes of each
+        self._places: list[tuple[str, int, int]] = []  # path, offset and size in bytes of each
         self._size = 0
 
     def add(self, path: str, packed: bytes) -> None:
-        """Keep a document. Raises LibraryError where there is no room for it."""
+        """Add a document. Raises LibraryError if the disk is full."""
         with _room():
             self._file.seek(self._size)
             self._file.write(packed)
@@ -34,7 +34,7 @@ class Spool(Sequence[Prepared]):
         self._size += len(packed)
 
     def sorted(self) -> Self:
-        """Itself, by path."""
+        """Sort by path; returns itself."""
         self._places.sort()
         return self
 
@@ -69,5 +69,5 @@ def _room() -> Iterator[None]:
 
 
 def _close(file: IO[bytes]) -> None:
-    with suppress(OSError):  # what did not fit fits no better now
+    with suppress(OSError):  # what did not fit before does not fit now
         file.close()

@@ -26,9 +26,9 @@ class Library(Indexing, Memories, Finding):
     """One index of documents: a SQLite file, or a PostgreSQL database."""
 
     def copy(self, to: str | os.PathLike[str], *, progress: Progress | None = None) -> Copied:
-        """Copy everything to another library, made if need be; what is there already is not copied again.
+        """Copy everything to another library, created if needed. What it already has is not copied again.
 
-        Raises LibraryError if what arrived is not what was sent.
+        Raises LibraryError if the copy differs from the original.
         """
         self._adopt()
         opened = Library.open(to, create=True, config=self.config)

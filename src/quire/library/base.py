@@ -20,7 +20,7 @@ L = TypeVar("L", bound="OpenLibrary")
 
 
 def writes(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
-    """Make a method write to one library only, though its file may be replaced meanwhile."""
+    """Make a method write to one library only, even if its file is replaced meanwhile."""
 
     @wraps(method)
     def wrapped(self: L, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -31,7 +31,7 @@ def writes(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P]
 
 
 class OpenLibrary:
-    """A library that is open."""
+    """An open library."""
 
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
         self.store, self.url, self.config = store, url, config

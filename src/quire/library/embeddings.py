@@ -1,4 +1,4 @@
-"""The part of Library that embeds: which model serves, and what has no vector yet."""
+"""The part of Library that embeds: which model to use, and which chunks have no vector yet."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Embeddings(OpenLibrary):
 
     @writes
     def embed(self, model: str | None = None, *, progress: Progress | None = None) -> Embedded:
-        """Embed what has no vector yet. Another model's vectors serve only once it has them all.
+        """Embed chunks that have no vector. Searches use a new model only once every chunk has its vector.
 
-        Raises EmbeddingError where the model cannot be used; what was embedded before is kept.
+        Raises EmbeddingError if the model cannot be used; earlier vectors are kept.
         """
         embedder = self._embedder(model or self._model_name())
         if embedder is None:
@@ -32,13 +32,13 @@ class Embeddings(OpenLibrary):
         return embedding.embed(self.store, embedder, progress)
 
     def unembeddable(self) -> dict[str, str]:
-        """Documents that the model refused when it was last asked, and why."""
+        """Documents that the model refused in the last run, and why."""
         failures = self.store.embedding_failures()
         rows = self.store.documents_by_row(failures)
         return {rows[row].address: reason for row, reason in failures.items()}
 
     def _embed_new(self, report: Report, progress: Progress | None) -> None:
-        """Embed what was added; where that fails, say so: searching by words works all the same."""
+        """Embed new chunks. If that fails, the report says so: keyword search still works."""
         try:
             self._check_model()
             if self._model_name() == models.NONE or not self.store.counts().chunks:
@@ -77,7 +77,7 @@ class Embeddings(OpenLibrary):
             raise SettingError("embed.model", f"this library is embedded with {active.name}. {change}")
 
     def _check_dimension(self) -> None:
-        """Refuse a model whose vectors have another dimension: only a person decides to embed all again."""
+        """Refuse a model with another dimension: only a person may decide to embed everything again."""
         active = self._active()
         embedder = self._embedder(active.name) if active else None
         if active and embedder and embedder.dimension != active.dimension:
@@ -88,7 +88,7 @@ class Embeddings(OpenLibrary):
             )
 
     def _meaning(self, mode: str) -> Meaning | None:
-        """How to search by meaning: not at all where words are asked for or nothing is embedded."""
+        """How to search by meaning; None in keyword mode, or if nothing is embedded."""
         active = self._active()
         if mode == "keyword" or self.config.embed.model == models.NONE or active is None:
             if mode == "semantic":

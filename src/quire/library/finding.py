@@ -17,11 +17,11 @@ from quire.stores import Counts, DocumentRow, Filters
 from quire.tokens import counter
 from quire.tree import Tree
 
-_PACKED = 30  # results that a context pack is made of, at most
+_PACKED = 30  # the most results in a context pack
 
 
 class Finding(Embeddings):
-    """What searches and reads."""
+    """Searching and reading."""
 
     def search(
         self,
@@ -33,7 +33,7 @@ class Finding(Embeddings):
         mode: str | None = None,
         explain: bool = False,
     ) -> Found:
-        """The best sections for a query. Raises NoResults for a collection that is not there.
+        """The best sections for a query. Raises NoResults for an unknown collection.
 
         `mode` is hybrid, keyword or semantic.
         """
@@ -91,10 +91,10 @@ class Finding(Embeddings):
         mode: str | None = None,
         include: str = "sections",
     ) -> Context:
-        """What is worth reading before answering a query, within a number of tokens, with citations.
+        """The passages worth reading before answering a query, within a token budget, with citations.
 
         Critical documents of the collections come first. `include` is sections, chunks (only those that
-        match) or documents (whole). Raises NoResults for a collection that is not there.
+        match) or documents (whole). Raises NoResults for an unknown collection.
         """
         settings = self.config.context
         if max_tokens is not None:
@@ -110,7 +110,7 @@ class Finding(Embeddings):
         return pack(found.query, critical, matches, settings, counted, include=include, notes=found.notes)
 
     def _critical(self, collection: str | None) -> list[DocumentRow]:
-        """The critical documents of a collection, or of all, looked for once in each generation."""
+        """The critical documents of a collection, or of all; queried once per generation."""
         key = self.store.version(), collection
         if self._critical_rows[0] != key:
             rows = self.store.documents(Filters(collection, named.DOCUMENTS))

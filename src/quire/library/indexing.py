@@ -1,4 +1,4 @@
-"""The part of Library that takes documents in and lets them go."""
+"""The part of Library that adds, refreshes and removes documents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROMOTIONS = ("standard", "important", "critical")
 
 
 class Indexing(Embeddings):
-    """What adds, refreshes, promotes and removes documents, and keeps their sources."""
+    """Adding, refreshing, promoting and removing documents, and keeping their sources."""
 
     @writes
     def add(
@@ -42,13 +42,13 @@ class Indexing(Embeddings):
         prune: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Hold files, folders, pages and sites, or content under a path of its own. Content wins over paths.
+        """Add files, folders, pages and sites, or content under its own path. Content wins over paths.
 
-        The library remembers what was named: `refresh` follows it. Content without a path is named by its
-        text. `external` documents are other people's: they are found as all are, and cannot be promoted.
-        `include` and `exclude` are patterns as in .gitignore; `keep` lets documents stay when their files
-        are gone. These three are remembered; None leaves them as they were. `prune` removes documents
-        whose files are gone, now.
+        The library remembers these sources, and `refresh` follows them. Content without a path is named by
+        its text. `external` documents are other people's: searches find them, but they cannot be promoted.
+        `include` and `exclude` are patterns as in .gitignore; `keep` keeps documents whose files are gone.
+        These three are remembered; None leaves them unchanged. `prune` removes documents whose files are
+        gone, now.
         """
         self._adopt()
         report, kind = Report(), _kind(external)
@@ -71,9 +71,9 @@ class Indexing(Embeddings):
         remake: bool = False,
         after: Iterable[Plan] = (),
     ) -> list[Plan]:
-        """What `add` of these would change, or `refresh` where none is named. Nothing is written.
+        """The changes that `add` would make, or `refresh` if nothing is named. Nothing is written.
 
-        The plans that it comes `after` are taken to have been carried out.
+        The result assumes that the plans in `after` have been applied.
         """
         self._adopt()
         if not paths:
@@ -91,7 +91,7 @@ class Indexing(Embeddings):
             if storable(given) != given:
                 raise SettingError(name, "holds NUL or half a character. Name another")
         memory.check_collection(self.store, collection, kind)
-        if isinstance(content, str):  # as the file would be that it stands for, with its limits
+        if isinstance(content, str):  # treated as a file, with the same limits
             content = Document.from_text(content).source
         path = path or self._name_of(content, collection, kind)
         document = Document.from_bytes(
@@ -116,7 +116,7 @@ class Indexing(Embeddings):
         return bool(why_remade(row.made_by, made_by(self.config), shared=self.store.is_shared))
 
     def _name_of(self, content: bytes, collection: str, kind: str) -> str:
-        """The name of content that was given without one: the one that it has, or a new one."""
+        """The name of content given without one: its stored name, or a new one."""
         text = text_of(content)
         known = self.store.documents(Filters(collection, (kind,), (f"*{entries.ending(text)}",)))
         return known[0].path if known else entries.named(text, datetime.now(UTC).date())
@@ -130,11 +130,11 @@ class Indexing(Embeddings):
         remake: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Bring every source up to date.
+        """Update every source.
 
-        Documents whose files are gone are removed while their source is healthy: its root is there and not
-        empty, and less than half of its documents are missing at once. `prune` removes them all the same,
-        `keep` removes none. What other versions of Quire or of its stemmer made is made again: in a shared
+        Documents whose files are gone are removed if their source is healthy: its root exists and is not
+        empty, and less than half of its documents are missing at once. `prune` removes them anyway,
+        `keep` removes none. Documents made by other versions of Quire or its stemmer are remade: in a shared
         library only if `remake` is set.
         """
         self._adopt()
@@ -144,17 +144,17 @@ class Indexing(Embeddings):
         return report
 
     def check(self, collection: str | None = None) -> Changes:
-        """Files and pages that are new, have changed or are gone. Content of its own is passed over."""
+        """Files and pages that are new, changed or gone. Content added as text is skipped."""
         self._adopt()
         return sync.check(self.store, self.config, collection)
 
     def sources(self) -> list[SourceRow]:
-        """What was named to be held: files, folders, pages, sites and texts."""
+        """The sources that people added: files, folders, pages, sites and texts."""
         self._adopt()
         return self.store.sources()
 
     def _adopt(self) -> None:
-        """Give a library from before sources existed those that its documents came from."""
+        """Create the missing sources of a library that is older than sources."""
         if not self.store.adopted():
             with self.store.writing():
                 named.adopt(self.store)
@@ -163,9 +163,9 @@ class Indexing(Embeddings):
     def remove_source(
         self, place: str, *, collection: str | None = None, dry_run: bool = False
     ) -> list[DocumentRow]:
-        """Remove a source, and the documents that no other source holds; these documents.
+        """Remove a source and the documents that no other source holds; returns these documents.
 
-        With `dry_run` they are those that would go. Raises NoResults for what is no source.
+        `dry_run` only returns them. Raises NoResults if there is no such source.
         """
         self._adopt()
         source = named.find(self.store, place, collection)
@@ -176,9 +176,9 @@ class Indexing(Embeddings):
 
     @writes
     def move_source(self, old: str, new: str, *, dry_run: bool = False) -> list[tuple[SourceRow, SourceRow]]:
-        """Follow a file or folder that moved, with every source under it; each source before and after.
+        """Follow a file or folder that moved, with every source under it; returns each before and after.
 
-        Documents keep their ids, promotions and vectors. Raises NoResults for what is no source.
+        Documents keep their ids, promotions and vectors. Raises NoResults if there is no such source.
         """
         self._adopt()
         moved = named.moves(self.store, old, new)
@@ -194,10 +194,10 @@ class Indexing(Embeddings):
         paths: Iterable[str] = (),
         dry_run: bool = False,
     ) -> list[DocumentRow]:
-        """Remove documents by address, or a collection, or some paths of it; those that were removed.
+        """Remove documents by address, or a collection, or some paths of it; returns the removed documents.
 
-        They stay removed: a refresh does not bring them back, adding them by name does. With `dry_run`
-        they are those that would be removed.
+        They stay removed: a refresh does not bring them back, adding them by name does. `dry_run` only
+        returns them.
         """
         self._adopt()
         within = tuple(paths)
@@ -218,7 +218,7 @@ class Indexing(Embeddings):
         return rows
 
     def _rows_of(self, collection: str, within: tuple[str, ...]) -> list[DocumentRow]:
-        """The documents of a collection, or of some paths of it. Raises NoResults where there are none."""
+        """The documents of a collection, or of some paths of it. Raises NoResults if there are none."""
         rows = self.store.documents(Filters(collection, paths=within))
         if not rows and collection not in self.store.collections():
             raise NoResults(self._no_collection(collection))
@@ -252,7 +252,7 @@ def _named(
     exclude: Iterable[str] | None,
     keep: bool | None,
 ) -> list[Named]:
-    """What is to be held. Raises SettingError if nothing is named."""
+    """What to add. Raises SettingError if nothing is named."""
     options = {
         name: None if some is None else tuple(some)
         for name, some in (("include", include), ("exclude", exclude))

@@ -24,11 +24,11 @@ from quire.stores import DocumentRow, Filters
 
 log = logging.getLogger("quire")
 _APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
-_PER_ENTRY = 5  # sections that are looked at for each result of a recall
+_PER_ENTRY = 5  # sections to examine for each result of a recall
 
 
 class Memories(Finding):
-    """What remembers, recalls and forgets."""
+    """Remembering, recalling and forgetting."""
 
     def remember(
         self,
@@ -41,7 +41,7 @@ class Memories(Finding):
     ) -> DocumentRow:
         """Keep a memory. The same text is kept once; another text under the same name replaces it.
 
-        What cannot be cut or embedded is kept all the same, and a warning is logged.
+        An entry that cannot be cut or embedded is kept anyway, and a warning is logged.
         """
         return self._keep(
             entries.make_entry("memory", text, collection=collection, title=title, tags=tags, name=name)
@@ -77,8 +77,8 @@ class Memories(Finding):
         """The chunks of memories and knowledge that answer a query, best first; never documents.
 
         `group` gives the best chunk of each entry. Entries have all of the `tags` and were last written
-        in the time given: a date, a date and time, or so long ago (7d). Raises NoResults where nothing
-        is remembered.
+        in the given time: a date, a date and time, or an age (7d). Raises NoResults if nothing is
+        remembered.
         """
         wanted = tuple(kinds)
         entries.check_kinds(wanted)
@@ -106,9 +106,9 @@ class Memories(Finding):
         before: str | datetime | None = None,
         dry_run: bool = False,
     ) -> list[DocumentRow]:
-        """Delete memories and knowledge by address, or by collection, tags and time; those that went.
+        """Delete memories and knowledge by address, or by collection, tags and time; returns them.
 
-        With `dry_run` they are those that would go. Raises SettingError for a document.
+        `dry_run` only returns them. Raises SettingError for a document.
         """
         filters = Filters(collection, entries.KINDS, tags=tuple(tags), until=entries.moment("before", before))
         if bool(addresses) == (filters != Filters(kinds=entries.KINDS)):
@@ -121,7 +121,7 @@ class Memories(Finding):
         return rows
 
     def export(self, target: str | os.PathLike[str] | TextIO) -> int:
-        """Write all memories and knowledge as JSON lines; how many. A file changes once all is written."""
+        """Write all memories and knowledge as JSON lines; returns how many. A file is replaced at the end."""
         if not isinstance(target, str | os.PathLike):
             return memory.export(self.store, target)
         part = Path(f"{os.fspath(target)}.part")
@@ -135,9 +135,9 @@ class Memories(Finding):
 
     @writes
     def import_(self, source: str | os.PathLike[str] | Iterable[str | bytes]) -> Report:
-        """Take in JSON lines, as `export` writes them. A line that cannot be is reported; the rest goes on.
+        """Import JSON lines, as `export` writes them. A bad line is reported, and the others go on.
 
-        An entry that is here already is left as it is; another text of the same name replaces it.
+        An entry that exists already is left unchanged; another text of the same name replaces it.
         """
         if isinstance(source, str | os.PathLike):
             try:
@@ -165,7 +165,7 @@ class Memories(Finding):
         return row
 
     def _filtered(self, filters: Filters) -> list[DocumentRow]:
-        """The entries of a filter. Raises for a collection that has none."""
+        """The entries that match a filter. Raises for a collection that has none."""
         rows, name = self.store.documents(filters), filters.collection
         if rows or name is None or self.store.documents(Filters(name, entries.KINDS)):
             return rows

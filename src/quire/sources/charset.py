@@ -1,4 +1,4 @@
-"""Which charset a text is in: as it says itself, else as it seems."""
+"""The charset of a text: the declared one, else a guess."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PIECE = 1 << 14  # bytes
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,>]+)", re.IGNORECASE)
 _META = re.compile(r"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([^\s\"';,/>]+)", re.IGNORECASE)
-# What browsers read under these names, since pages that bear them mean it (the Encoding standard).
+# The charsets that browsers use for these names (the Encoding standard).
 _MEANT = {
     "ascii": "windows-1252",
     "cp1252": "windows-1252",
@@ -18,12 +18,12 @@ _MEANT = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
-# Python's own, which no page is written in.
+# Python's own codecs, which no page uses.
 _NOT_CHARSETS = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "mbcs", "oem")
 
 
 def declared_charset(content: bytes, fields: Mapping[str, str]) -> str | None:
-    """The charset by byte order mark or header."""
+    """The charset declared by a byte order mark or header."""
     for mark, charset in _BOMS:
         if content.startswith(mark):
             return charset
@@ -32,16 +32,16 @@ def declared_charset(content: bytes, fields: Mapping[str, str]) -> str | None:
 
 
 def likely_charset(content: bytes, kind: str) -> tuple[str, bool]:
-    """The charset by <meta>, else UTF-8 if it fits, else a guess; and whether it is a guess."""
+    """The charset by <meta>, else UTF-8 if it is valid, else a guess; and whether it is a guess."""
     said = _META.search(content[:1024].decode("latin-1")) if kind == "html" else None
     known = _known(said[1]) if said else None
-    if known and not known.startswith("utf-16"):  # one that could be read to here is not in UTF-16
+    if known and not known.startswith("utf-16"):  # a page whose <meta> is readable is not in UTF-16
         return known, False
     return ("utf-8", False) if _is_utf8(content) else ("windows-1252", True)
 
 
 def _is_utf8(content: bytes) -> bool:
-    """Whether bytes are UTF-8, told piece by piece: as text they can take four times the memory."""
+    """Whether bytes are UTF-8, checked piece by piece: as text they can take four times the memory."""
     import codecs
 
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -60,7 +60,7 @@ def _known(name: str) -> str | None:
 
     try:
         found = codecs.lookup(name).name
-        b"a".decode(found, "replace")  # refuses base64 and other codecs that give no text
+        b"a".decode(found, "replace")  # fails for base64 and other codecs that give no text
     except (LookupError, ValueError):
         return None
     return None if found in _NOT_CHARSETS else _MEANT.get(found, found)

@@ -1,7 +1,7 @@
-"""Memories and knowledge: what an entry is called, and entries as JSON lines.
+"""Memories and knowledge: the names of entries, and entries as JSON lines.
 
-In come texts or lines, out come entries. Always: an entry has text; the same text gives a name that
-ends alike, whenever it was made; a line that was written is read as the same entry.
+Input: texts or lines. Output: entries. Always: an entry has text; names of the same text end alike,
+whenever they were made; a written line is read back as the same entry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quire.tree import Tree, has_text
 
 KINDS = ("memory", "knowledge")
 _LATEST = 9_000_000_000_000  # milliseconds: a later time is a mistake
-_WORDS, _LONGEST = 6, 40  # of the text that a name begins with, and the most characters of them
+_WORDS, _LONGEST = 6, 40  # words of the text that begin a name, and the most characters of them
 _SPAN = re.compile(r"(\d{1,6})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -50,7 +50,7 @@ def make_entry(
     created_at: int = 0,
     updated_at: int = 0,
 ) -> Entry:
-    """An entry. Raises SettingError for one that says nothing."""
+    """An entry. Raises SettingError if it has no text."""
     text = text.encode("utf-8", "replace").decode()
     if not has_text(text, 0, len(text)):
         raise SettingError("text", "is empty: there is nothing to remember")
@@ -61,25 +61,25 @@ def make_entry(
 
 
 def check_kinds(kinds: Iterable[str]) -> None:
-    """Raises SettingError for a kind that is neither memory nor knowledge."""
+    """Raise SettingError for a kind that is neither memory nor knowledge."""
     for kind in kinds:
         if kind not in KINDS:
             raise SettingError("kind", f"{kind!r} is not of what is remembered. {nearest(kind, KINDS)}")
 
 
 def entry_title(text: str) -> str:
-    """What an entry is about: its first level 1 heading, else its first line."""
+    """The title of an entry: its first level 1 heading, else its first line."""
     return Tree(Document.from_text(text)).title
 
 
 def named(text: str, day: date) -> str:
-    """A name: the day, the first words, and what tells the text from all others."""
+    """A name: the day, the first words, and a hash of the text."""
     words = re.sub(r"\W+", "-", " ".join(text.split()[:_WORDS]).lower())[:_LONGEST].strip("-_")
     return f"{day}-{words or 'entry'}{ending(text)}"
 
 
 def ending(text: str) -> str:
-    """How the name of a text ends, on whatever day it was given."""
+    """The end of a text's name, which does not depend on the day."""
     return f"-{hashlib.sha256(text.encode()).hexdigest()[:12]}.md"
 
 
@@ -92,7 +92,7 @@ def to_line(entry: Entry, id: str) -> str:
 
 
 def from_line(line: str | bytes) -> Entry:
-    """The entry in a line of JSON. Raises SettingError for what is none."""
+    """The entry in a line of JSON. Raises SettingError if the line is not an entry."""
     found = _object(line)
     _check(found)
     return make_entry(
@@ -118,7 +118,7 @@ def _object(line: str | bytes) -> dict[str, Any]:
 
 
 def _check(found: dict[str, Any]) -> None:
-    """Refuse what has no kind or text, or a value of another type."""
+    """Refuse a line without kind or text, or with a value of the wrong type."""
     check_kinds([str(found.get("kind"))])
     if not isinstance(found.get("text"), str):
         raise SettingError("text", "is missing")
@@ -138,9 +138,9 @@ def _check(found: dict[str, Any]) -> None:
 
 
 def moment(name: str, said: str | datetime | None, *, end: bool = False) -> int | None:
-    """A time in milliseconds: a date, a date and time, or so long ago (12h, 7d, 2w).
+    """A time in milliseconds: a date, a date and time, or an age (12h, 7d, 2w).
 
-    A day stands for its beginning, or for its `end`. Raises SettingError, which calls it by `name`.
+    A day means its beginning, or its end if `end` is set. Raises SettingError for the setting `name`.
     """
     if said is None:
         return None

@@ -1,10 +1,10 @@
 """Files to documents, and folders to the files in them.
 
-`read` takes a path and gives its document; a path that is no regular, readable text file raises a
-SourceError. `walk` takes a folder and gives a Found for every file worth reading, a Skipped for one that
-cannot be read, and a PassedOver for one that no one asked for. Always: a walk opens no file but ignore
-files, enters nothing outside its folder and no folder twice, and gives the same files of the same tree in
-the same order, by name and depth first. Folders that only a link leads to come last.
+`read_file` returns the document at a path, and raises a SourceError if it is no regular, readable text
+file. `walk` yields, for a folder, a FoundFile for every file to read, a Skipped for one that cannot be
+read, and a PassedOver for one that nobody asked for. Always: a walk opens only ignore files, enters nothing
+outside its folder and no folder twice, and yields the same files of the same tree in the same order, by
+name and depth first. Folders that only a link leads to come last.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _ALSO = {
 
 
 def read_file(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> Document:
-    """The document in a file, whose path is as given, with forward slashes and printable."""
+    """The document in a file. Its path is the given one, printable and with forward slashes."""
     return Document.from_bytes(read_bytes(path, settings=settings), printable(path), settings=settings)
 
 
 def read_bytes(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> bytes:
-    """The bytes of a regular file within the cap; of a web page, those of its markdown."""
+    """The bytes of a regular file within the size limit; for a web page, those of its markdown."""
     name = printable(path)
     try:
         _check(os.stat(path), name, settings)  # noqa: PTH116  a stat never blocks on a pipe
@@ -61,7 +61,7 @@ def read_bytes(path: str | Path, *, settings: DocumentSettings = DEFAULT.documen
 
 def _markdown(page: bytes) -> bytes:
     if b"\0" in page[:8192] and encoding_of(page) == "utf-8":
-        return page  # binary, whatever its name says: it is refused as such
+        return page  # binary, whatever its name: it is refused later
     from quire import html
     from quire.sources.charset import declared_charset, likely_charset
 
@@ -70,12 +70,12 @@ def _markdown(page: bytes) -> bytes:
 
 
 def is_document(path: Path) -> bool:
-    """Whether a file's name is one of those that are read."""
+    """Whether Quire reads files with this name."""
     return path.suffix.lower() in ENDINGS
 
 
 def printable(path: str | Path) -> str:
-    r"""A path as text: bytes of its name that are not UTF-8 are `\\xNN`, as is what looks like that."""
+    r"""A path as text. Bytes that are not UTF-8 become `\\xNN`, and text that looks like this is escaped."""
     text = Path(path).as_posix()
     if "\\" in text:
         text = _ESCAPED.sub(r"\\x5c\1", text)
@@ -83,7 +83,7 @@ def printable(path: str | Path) -> str:
 
 
 def unprintable(path: str) -> str:
-    """The path of a file from its text: what `printable` escaped is as it was."""
+    """The path of a file from its text: the inverse of `printable`."""
     if "\\" not in path:
         return path
     return _ESCAPE.sub(lambda byte: os.fsdecode(bytes.fromhex(byte[1])), path)
@@ -106,47 +106,47 @@ def _why(problem: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that was left out though its name is wanted."""
+    """A file or folder that was skipped though its name is wanted."""
 
     source: str  # its path from the root, printable
     reason: str
-    fails: bool = False  # it could not be looked at
+    fails: bool = False  # it could not be examined
     kind: str = ""  # what it is counted as: SECRETS, or nothing
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file worth reading, as it was when the walk came by."""
+    """A file to read, with its state at the time of the walk."""
 
     absolute: str  # opens the file whatever its name is: os.fsencode gives its bytes
     path: str  # from the root, with forward slashes and printable
     size: int  # bytes
     mtime_ns: int
-    ctime_ns: int = field(default=0, compare=False)  # moves when a file is renamed, too
-    checksum: str | None = None  # of its document; None where it was not read
-    problem: Skipped | None = None  # why it cannot be taken in, where it was read
-    seen: int = 0  # its ctime when it was read, below 0 if it may have changed since; 0 where it was not read
+    ctime_ns: int = field(default=0, compare=False)  # changes when a file is renamed, too
+    checksum: str | None = None  # of its document; None if it was not read
+    problem: Skipped | None = None  # why it cannot be added, if it was read
+    seen: int = 0  # its ctime when it was read, below 0 if it may have changed since; 0 if it was not read
 
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A file or folder that no one asked for: a rule names it, or its kind is not read."""
+    """A file or folder that nobody asked for: a rule excludes it, or Quire does not read its kind."""
 
     path: str  # from the root, printable
     reason: str
-    kind: str = ""  # what it is counted as, such as `.pdf`; "" for what a rule names
-    is_asked: bool = False  # the options of its source say so
+    kind: str = ""  # what it is counted as, such as `.pdf`; "" if a rule excludes it
+    is_asked: bool = False  # the options of its source exclude it
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is wanted of a folder. Patterns are as in .gitignore, from the folder down."""
+    """Which files of a folder are wanted. Patterns are as in .gitignore, relative to the folder."""
 
     include: tuple[str, ...] = ()  # take only these, whatever their ending; () is every kind that is read
     exclude: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()  # paths that were removed one by one
     project: str = ""  # a folder whose settings narrow this further
-    only: tuple[str, ...] = ()  # patterns from the project's folder down: nothing but these
+    only: tuple[str, ...] = ()  # patterns relative to the project's folder: only these
     never: tuple[str, ...] = ()  # and none of these
 
 
@@ -161,11 +161,11 @@ def walk(
     wanted: Wanted = EVERYTHING,
     max_bytes: int,
 ) -> Iterator[Seen]:
-    """The files under a folder that are wanted, and what was left out, with the reason.
+    """The wanted files under a folder, and those left out, with the reason.
 
-    Paths are from `root`, which is the folder itself or one above it. Ignore files of the folder, and of
-    the repository it is in, are followed. Raises Unreadable at once if the folder is absent, forbidden or
-    no folder.
+    Paths are relative to `root`, which is the folder itself or one above it. Ignore files of the folder,
+    and of its repository, apply. Raises Unreadable at once if the folder is missing, forbidden or not a
+    folder.
     """
     try:
         os.scandir(place).close()
@@ -180,7 +180,7 @@ def walk(
 
 
 def look(path: str | Path, root: str | Path) -> FoundFile | Skipped:
-    """One file that was named by itself, whatever its name is."""
+    """One file that a person named, whatever its name is."""
     absolute = Path(path).absolute()
     name = printable(absolute.relative_to(Path(root).absolute()))
     try:
@@ -202,11 +202,11 @@ def _time(nanoseconds: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A file or folder: where it is, its names from the base down, and the rules it is under."""
+    """A file or folder: its path, its names from the base down, and the rules that apply to it."""
 
     absolute: str
     names: tuple[str, ...]
-    depth: int  # names that lead to the root, which paths start from
+    depth: int  # how many names lead to the root, which paths start from
     rules: tuple[Rule, ...]
 
     def child(self, entry: os.DirEntry[str]) -> _Place:
@@ -218,7 +218,7 @@ class _Place:
 
 
 class _Walk:
-    """One walk: what is still to be looked at, and which folders were entered."""
+    """One walk: what is still to visit, and which folders were entered."""
 
     def __init__(self, place: Path, root: Path, wanted: Wanted, settings: DocumentSettings) -> None:
         self.start, self.real_start = place.absolute(), place.resolve()
@@ -249,7 +249,7 @@ class _Walk:
             yield from self._look(entry, folder.child(entry))
 
     def _rules_above(self, names: tuple[str, ...]) -> Generator[Seen, None, tuple[Rule, ...]]:
-        """The rules of the folders above. What a person named is not ignored by them."""
+        """The rules of the folders above. They do not ignore what a person named."""
         rules: list[Rule] = []
         for depth in range(len(names)):
             folder = self.base.joinpath(*names[:depth])
@@ -277,7 +277,7 @@ class _Walk:
             yield Skipped(place.path, _why(problem), fails=True)
 
     def _enter(self, place: _Place) -> Iterator[Seen]:
-        """Put what a folder holds on the stack, unless it was there before."""
+        """Put the content of a folder on the stack, unless the folder was entered before."""
         try:
             found = os.stat(place.absolute)  # noqa: PTH116  an entry's own has no st_ino on Windows
             if (found.st_dev, found.st_ino) in self.entered:
@@ -296,7 +296,7 @@ class _Walk:
         self.stack.extend((entry, inside) for entry in reversed(entries) if entry.name not in IGNORE_FILES)
 
     def _follow(self, place: _Place) -> Iterator[Seen]:
-        """What a link leads to, if it stays inside the folder."""
+        """The target of a link, if it is inside the folder."""
         try:
             target = os.stat(place.absolute)  # noqa: PTH116
             real = Path(place.absolute).resolve(strict=True)
@@ -323,7 +323,7 @@ class _Walk:
         return _found(place.absolute, place.path, found)
 
     def _left_out(self, place: _Place, *, is_folder: bool) -> PassedOver | None:
-        """Why something is not read, if it is not."""
+        """Why something is not read; None if it is."""
         name = place.names[-1]
         if name in UNWANTED_FOLDERS if is_folder else ignore.may_hold_secrets(name):
             return PassedOver(
@@ -337,7 +337,7 @@ class _Walk:
         return None if is_folder else self._unwanted(place)
 
     def _unwanted(self, place: _Place) -> PassedOver | None:
-        """Why a file that nothing ignores is not wanted, if it is not."""
+        """Why a file that no rule ignores is not wanted; None if it is."""
         if self.exclude and (rule := ignore.covers(self.exclude, place.names, self.depth)):
             return PassedOver(place.path, f"left out by {rule.origin}", is_asked=rule in self.asked)
         if self.without and place.path in self.without:
@@ -376,7 +376,7 @@ def _top(place: Path) -> Path:
 
 
 def _rules(files: Mapping[str, str], place: _Place) -> Generator[Seen, None, list[Rule]]:
-    """The rules that a folder adds; an ignore file that cannot be used is told of."""
+    """The rules that a folder adds. An ignore file that cannot be used is reported."""
     rules: list[Rule] = []
     for name in IGNORE_FILES:
         if name not in files:

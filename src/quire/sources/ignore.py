@@ -1,7 +1,7 @@
 """Ignore rules: which paths under a folder are left out, and by which line of which file.
 
-In come patterns as in .gitignore, and names from a base folder down; out comes the last rule that fits.
-Always: each path is judged by itself, name by name, as git does; no step backtracks without bound, so a
+Input: patterns as in .gitignore, and names from a base folder down. Output: the last rule that matches.
+Always: each path is matched alone, name by name, as in git; no step backtracks without bound, so a
 pattern from a stranger's folder cannot stall a walk.
 """
 
@@ -16,9 +16,9 @@ from pathlib import Path
 
 from quire.document import BOM
 
-IGNORE_FILES = (".gitignore", ".quireignore")  # of one folder, the second has the last word
+IGNORE_FILES = (".gitignore", ".quireignore")  # in one folder, the second overrides the first
 _MAX_BYTES = 1_000_000  # of an ignore file
-# Files that usually hold secrets: environments, private keys, credentials. A page about them is none.
+# Files that usually hold secrets: environments, private keys, credentials. A page about them is not one.
 _SECRET = re.compile(
     r"""
     \.env(?:\..*)? | .*\.(?:pem|key|ppk|p12|pfx|jks|keystore|kdbx) | id_(?:rsa|dsa|ecdsa|ed25519)(?:\..*)?
@@ -39,25 +39,25 @@ class Rule:
     """A line of an ignore file. A segment is what one name must match; None is `**`."""
 
     segments: tuple[re.Pattern[str] | None, ...]
-    first: int  # the name its segments start at: -1 for a pattern without a slash
+    first: int  # index of the name its segments start at: -1 for a pattern without a slash
     negated: bool
     only_folders: bool
-    origin: str  # where it stands: `.gitignore:3`
+    origin: str  # its file and line: `.gitignore:3`
 
     def fits(self, names: tuple[str, ...], is_folder: bool) -> bool:
-        """Whether it speaks of a file or folder, given by its names from the base down."""
+        """Whether it matches a file or folder, given by its names from the base down."""
         return (is_folder or not self.only_folders) and _fits(self.segments, names[self.first :])
 
 
 def last_fit(rules: Sequence[Rule], names: tuple[str, ...], *, is_folder: bool) -> Rule | None:
-    """The last rule that fits a path."""
+    """The last rule that matches a path."""
     return next((rule for rule in reversed(rules) if rule.fits(names, is_folder)), None)
 
 
 def covers(rules: Sequence[Rule], names: tuple[str, ...], depth: int) -> Rule | None:
-    """The rule that takes in a file, by itself or with a folder above it, if one does.
+    """The rule that matches a file or a folder above it; None if there is none.
 
-    The first `depth` names are folders that the rules do not speak of.
+    The first `depth` names are folders that the rules do not apply to.
     """
     for size in range(len(names), depth, -1):
         rule = last_fit(rules, names[:size], is_folder=size < len(names))
@@ -67,7 +67,7 @@ def covers(rules: Sequence[Rule], names: tuple[str, ...], depth: int) -> Rule | 
 
 
 def parse_rules(lines: Iterable[str], depth: int, origin: str) -> list[Rule]:
-    """The rules of a file's lines. The file lies so many folders below the base."""
+    """The rules in the lines of a file that is `depth` folders below the base."""
     found = []
     for number, line in enumerate(lines, 1):
         pattern = _trimmed(line.removesuffix("\r"))
@@ -77,7 +77,7 @@ def parse_rules(lines: Iterable[str], depth: int, origin: str) -> list[Rule]:
 
 
 def patterns(given: Iterable[str], depth: int, origin: str) -> tuple[Rule, ...]:
-    """Rules that were given as a list of patterns."""
+    """The rules of a list of patterns."""
     return tuple(_rule(pattern, depth, f"{origin} {pattern}") for pattern in given if pattern.strip("!/ "))
 
 
@@ -96,7 +96,7 @@ def _text(path: str) -> str:
 
 
 def _trimmed(line: str) -> str:
-    r"""A line without the spaces at its end; `\ ` is not one."""
+    r"""A line without trailing spaces; `\ ` is not one."""
     characters = re.findall(r"\\.|.", line, re.DOTALL)
     while characters and characters[-1] == " ":
         characters.pop()
@@ -143,8 +143,8 @@ _CLASSES = {
 
 
 def _segment(glob: str) -> re.Pattern[str]:
-    """The expression for one name; what git finds malformed matches nothing."""
-    runs: list[list[str]] = [[]]  # what stands between stars
+    """The expression for one name. A pattern that is malformed to git matches nothing."""
+    runs: list[list[str]] = [[]]  # the text between stars
     for token in _GLOB.finditer(glob):
         if token["broken"]:
             return _NEVER
@@ -155,7 +155,7 @@ def _segment(glob: str) -> re.Pattern[str]:
     first, *rest = map("".join, runs)
     if not rest:
         return re.compile(first, re.DOTALL)
-    # Every star but the last takes the least it can, for good: so nothing is tried over and over.
+    # Every star but the last matches as little as it can, without backtracking.
     found = "".join(f"(?>.*?{run})" for run in rest[:-1])
     return re.compile(f"{first}{found}.*{rest[-1]}", re.DOTALL)
 
@@ -179,7 +179,7 @@ def _item(item: re.Match[str]) -> str | None:
     if item["one"]:
         return re.escape(item["one"])
     low, high = item["low"][-1], item["high"][-1]
-    # git looks at the low end by itself first, so a range that runs backwards still holds it
+    # git checks the low end alone first, so a backward range still contains it
     return f"{re.escape(low)}-{re.escape(max(low, high))}"
 
 

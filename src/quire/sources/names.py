@@ -1,4 +1,4 @@
-"""How pages and sites are named: in what people type, and in a collection."""
+"""The names of pages and sites: as people type them, and as paths in a collection."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def is_site(source: str) -> bool:
     return path.rpartition("/")[2] in (INDEX, FULL) or (not is_url(source) and not path)
 
 
-_SAYS_MORE = re.compile(r"%(?:2f|3f)|\?.*%(?:23|26|2b|3d)", re.I)  # escapes of what means something unescaped
+_SAYS_MORE = re.compile(r"%(?:2f|3f)|\?.*%(?:23|26|2b|3d)", re.I)  # escapes of characters with a meaning
 _HASH = 8  # characters
 
 
 def path_of(url: str, root: str) -> str:
-    """A page's path in the collection of what was added, the same whatever else is there.
+    """A page's path in its collection. It does not depend on other pages.
 
-    Pages of other hosts begin with theirs, and a folder is its index. A hash of the URL ends the
-    paths of those that would be like a more usual URL's.
+    Paths of pages on other hosts begin with the host, and a folder is its index. If a more usual URL would
+    have the same path, a hash of the URL is appended.
     """
     there, here = urlsplit(url), urlsplit(root)
     path = unquote(there.path).removeprefix("/")

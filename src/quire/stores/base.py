@@ -1,7 +1,7 @@
 """The Store protocol: what indexing and searching ask of a database, in five parts.
 
-Always: a reader sees a document's old version or its new one, whole; what `write` has returned from
-survives a crash; filters apply before any limit; a library is never written to after another replaced it.
+Always: a reader sees a document's old version or its new one, whole; a write survives a crash once `write`
+has returned; filters apply before any limit; a library is never written to after another replaced it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Admin(Protocol):
         ...
 
     def settle(self) -> None:
-        """Bring the library to where a copy of its file has all of it, unless others are reading it."""
+        """Checkpoint, so that a copy of the file has the whole library, unless others are reading it."""
         ...
 
     def library_id(self) -> str:
@@ -234,7 +234,7 @@ class WordIndex(Protocol):
         ...
 
     def remake_words(self, progress: Progress | None = None) -> int:
-        """Make terms again that another analyzer made, some documents at a time; how many documents.
+        """Remake terms that another analyzer made, some documents at a time; returns how many documents.
 
         Until all are made, searches use the old terms as well as they can.
         """

@@ -1,7 +1,7 @@
 """Filters, and the SQL conditions they become.
 
-In go Filters and a dialect, out come conditions on documents `d` and their values. What each database
-says in its own way is in its Dialect; which filters there are, and their order, is here.
+Input: Filters and a dialect. Output: conditions on documents `d` and their values. The SQL that differs
+between databases is in their Dialects; the filters and their order are here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Queries for a keyword index, the same for every database.
 
-In go a Query and the common terms, out comes a WordQuery: what is required, what only ranks, what is
+Input: a Query and the common terms. Output: a WordQuery: what is required, what only ranks, what is
 excluded. Each store writes it in the language of its database.
 """
 
@@ -14,7 +14,7 @@ from quire import analyze
 from quire.query import Query, Term
 
 WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
-PAIRS = 0.3  # of what words score that stand together in a chunk as they do in the query
+PAIRS = 0.3  # share of the words' score for words that are adjacent in a chunk as in the query
 # A term in more than this share of the chunks ranks, but does not match: in a library of so many chunks
 # and more. Measured by bench/search.py: the ten best stay the same in 98 of 100.
 COMMON_SHARES = ((50_000, 0.05), (2000, 0.10))
@@ -56,7 +56,7 @@ class WordQuery:
 
     @property
     def times(self) -> int:
-        """How many times each counts: a database may need what must match, and what only ranks, twice."""
+        """How many times each counts: 2 if some phrases only rank, as a database may write each twice."""
         return 2 if self.others else 1
 
 

@@ -1,6 +1,6 @@
 """Numbered migrations: the scripts in `sql/sqlite` and `sql/postgres`, and the newest number of each.
 
-A step is never changed once it was released: a library says by a number which steps it has had.
+A released step never changes: a library stores the number of its last step.
 """
 
 from __future__ import annotations

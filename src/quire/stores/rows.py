@@ -51,7 +51,7 @@ class DocumentRow:
         """The file it was read from."""
         if self.root is None or self.url is not None:
             return None
-        from quire.sources.files import unprintable  # with what walks folders: a listing need not wait for it
+        from quire.sources.files import unprintable  # slow to load, and a listing does not need it
 
         return unprintable(f"{self.root}/{self.path}")
 
@@ -63,7 +63,7 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """How a source is to be read. Patterns are as in .gitignore."""
+    """How to read a source. Patterns are as in .gitignore."""
 
     include: tuple[str, ...] = ()  # take only these, whatever their ending; () is every kind that is read
     exclude: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source as it was named. Times are in milliseconds."""
+    """A source that a person added. Times are in milliseconds."""
 
     type: str  # file, folder, page, site or text
     place: str  # an absolute path, a URL, or the path of a text
@@ -141,8 +141,8 @@ class Sighting:
     size: int
     mtime_ns: int
     seen: int
-    path: str = ""  # its new path, where it was renamed
-    checksum: str = ""  # what was stored of it: another version was not seen; "" is any
+    path: str = ""  # its new path, if it was renamed
+    checksum: str = ""  # of the version that was seen; "" is any
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Unembedded:
     chunk: int
     document: int
     version: int  # of the document: a vector for another version is of another text
-    text: str  # what is to be embedded
+    text: str  # the text to embed
 
     @property
     def digest(self) -> bytes:
@@ -220,7 +220,7 @@ class Unembedded:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A document ready to be written: everything but its row numbers is known."""
+    """A document ready to write: only its row numbers are still unknown."""
 
     collection: str
     kind: str
@@ -242,7 +242,7 @@ class Prepared:
     tags: tuple[str, ...] = ()
     etag: str | None = None  # of a page
     last_modified: str | None = None
-    promotion: str = ""  # "" leaves it as it is, or standard
+    promotion: str = ""  # "" keeps the stored one, or standard
     created_at: int = 0  # milliseconds; 0 is now
     updated_at: int = 0
     seen: int = 0  # see Member

@@ -1,7 +1,7 @@
-"""The text of a chunk, and what is made of it: its words, the text to embed, and the digest of that.
+"""The text of a chunk, and what is derived from it: its words, the text to embed, and its digest.
 
-In goes what is stored of a document, or a chunk that was just cut. The same chunk gives the same here,
-before it is written and after.
+Input: a stored document, or a chunk that was just cut. The same chunk gives the same output before and
+after it is written.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What people and programs touch. Surfaces call stages and show what they return or raise."""
+"""The interfaces for people and programs. Surfaces call stages and show what they return or raise."""

@@ -11,7 +11,7 @@ from quire.progress import Progress, Silent
 
 @contextmanager
 def shown_bar() -> Iterator[Progress]:
-    """A bar with rate and time left, gone when the work is done."""
+    """A bar with rate and time left, removed when the work is done."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Rich
@@ -47,7 +47,7 @@ class _Bar:
         self.task = self.rich.add_task(work, total=total, done="") if total else None
 
     def advance(self, amount: int, failed: int = 0) -> None:
-        """Move on."""
+        """Advance the bar."""
         self.failed += failed
         if self.task is not None:
             self.rich.advance(self.task, amount)

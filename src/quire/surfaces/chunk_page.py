@@ -20,13 +20,13 @@ from quire.surfaces.render import counted, safe
 from quire.tree import Tree
 from quire.version import VERSION
 
-# A document that only quotes the mark begins otherwise.
+# A document that only quotes the mark has another beginning.
 _OPENING = re.compile(rb'<!doctype html>[^\0]{0,200}<meta name="generator" content="Quire ')
 _OPENING_BYTES = 500  # more than the expression can match
 
 
 def check_target(out: Path, files: Iterable[str]) -> None:
-    """Raises SettingError if `out` is one of the files, or is there and no page that Quire wrote."""
+    """Raise SettingError if `out` is one of the files, or exists and is not a page that Quire wrote."""
     target = os.path.realpath(out)
     if any(os.path.realpath(name) == target for name in files):
         raise _refused(out, "is one of the files to read")
@@ -61,8 +61,8 @@ def write(out: Path, page: str) -> None:
 
 
 def render(strategy: str, documents: Sequence[tuple[Tree, list[Chunk]]]) -> str:
-    """The page. Nothing in it is loaded or run; document text is only ever shown."""
-    from importlib.resources import files  # 10 ms that other views need not wait for
+    """The page. It loads and runs nothing, and only shows document text."""
+    from importlib.resources import files  # takes 10 ms, which other views do not need
 
     page = Template(files("quire.surfaces").joinpath("chunk_page.html").read_text("utf-8"))
     titles = ", ".join(tree.title for tree, _ in documents[:3])

@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.stores import Counts, DocumentRow, SourceRow
     from quire.sync import Changes
 
-_KINDS = 8  # of skipped files that are named
+_KINDS = 8  # the most kinds of skipped files to name
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 1000  # characters of a message
 DONE, NOTHING, USAGE, PARTLY, FAILED = range(5)
@@ -60,7 +60,7 @@ def exit_code(error: QuireError) -> int:
 
 
 def line(text: str) -> str:
-    """A name or a message: safe, and in one line."""
+    """A name or a message: safe, and on one line."""
     return safe(text).replace("\n", "\\u{a}")
 
 
@@ -70,7 +70,7 @@ def as_text(argument: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON in one line, which every reader of UTF-8 takes."""
+    """A value as JSON on one line, in valid UTF-8."""
     text = json.dumps(value, ensure_ascii=False)
     return _SURROGATE.sub(lambda found: json.dumps(safe(found[0]))[1:-1], text)
 
@@ -81,14 +81,14 @@ def cut(text: str) -> str:
 
 
 def first_line(text: str, width: int) -> str:
-    """The first line that says something, cut to a width."""
+    """The first line with text, cut to a width."""
     line = next((line.strip() for line in text.splitlines() if line.strip(" \t\ufeff")), "")
     line = safe(line)
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def chunk_json(chunk: Chunk) -> dict[str, Any]:
-    """A chunk with all it carries."""
+    """A chunk with all its fields."""
     return {
         "index": chunk.index,
         "address": chunk.address,
@@ -147,7 +147,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def chunk_lines(chunk: Chunk, width: int) -> Iterable[str]:
-    """A chunk in two lines: where it stands, and how it begins."""
+    """A chunk in two lines: its place and its beginning."""
     lines = f"lines {chunk.start_line}–{chunk.end_line}"
     name = line(" › ".join(chunk.trail)) + (f" ~{chunk.part}" if chunk.part else "")
     yield f"{chunk.index:>4}  {name}"
@@ -191,12 +191,12 @@ def result_lines(number: int, result: Result) -> tuple[str, str, str]:
 
 
 def highlighted(text: str, colour: bool) -> str:
-    """A snippet for a terminal: matches in bold; in a pipe as they are, in `**`."""
+    """A snippet with matches in bold for a terminal; in `**` for a pipe."""
     return re.sub(r"\*\*(.+?)\*\*", "\033[1;33m\\1\033[0m", text) if colour else text
 
 
 def context_markdown(found: Context) -> str:
-    """A context pack as Markdown: this is what its tokens count."""
+    """A context pack as Markdown: its `tokens` count this text."""
     return context.markdown(found.passages)
 
 
@@ -244,7 +244,7 @@ def report_line(report: Report) -> str:
 
 
 def skipped_line(kinds: Mapping[str, int]) -> str:
-    """`skipped 14 .pdf, 3 .docx`: what was not read, by kind, the most first; "" for nothing."""
+    """`skipped 14 .pdf, 3 .docx`: unread files by kind, most frequent first; "" for none."""
     from quire.sources.files import SECRETS
 
     ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
@@ -258,7 +258,7 @@ def skipped_line(kinds: Mapping[str, int]) -> str:
 
 
 def missing_line(addresses: Sequence[str]) -> str:
-    """What to say of documents that stay though their sources no longer have them."""
+    """A line about documents that stay though their sources no longer have them."""
     first = line(addresses[0])
     if len(addresses) == 1:
         return f"{first} is no longer in its source. It stays: quire refresh removes it, or --prune."
@@ -273,7 +273,7 @@ _SHOWN_ALONE = (*_CHANGES, "keep", "refuse")
 
 
 def plan_lines(plan: Plan) -> Iterable[str]:
-    """A plan for people: each change on a line, what is left out by its reason, and a sum."""
+    """A plan for people: each change on a line, skipped files by reason, and a summary."""
     yield line(redact.url(plan.source.name))
     for item in plan.items:
         if item.action in _SHOWN_ALONE or (item.action == "skip" and not item.kind):
@@ -291,7 +291,7 @@ def plan_lines(plan: Plan) -> Iterable[str]:
 
 
 def plan_sum(plan: Plan) -> str:
-    """What a plan comes to, in a sentence."""
+    """The summary of a plan, in a sentence."""
     counts = plan.counts
     changes = [f"{counts[name]:,} to {name}" for name in _CHANGES if counts.get(name)]
     unchanged = counts["unchanged"] + counts.get("touch", 0)
@@ -299,7 +299,7 @@ def plan_sum(plan: Plan) -> str:
 
 
 def source_json(source: SourceRow) -> dict[str, Any]:
-    """What `quire sources --json` prints of one."""
+    """What `quire sources --json` prints for a source."""
     shown = asdict(source)
     options = shown.pop("options")
     hidden = {name: shown[name] and redact.url(shown[name]) for name in ("place", "root")}
@@ -307,7 +307,7 @@ def source_json(source: SourceRow) -> dict[str, Any]:
 
 
 def source_lines(source: SourceRow, now_ms: int) -> Iterable[str]:
-    """A source for people: what and where it is, what it holds, and how it is."""
+    """A source for people: its type, place, documents and state."""
     checked = f"checked {age(now_ms - source.checked_at)} ago" if source.checked_at else "never checked"
     held = counted(source.documents, "document")
     yield line(redact.url(source.name))
@@ -335,14 +335,14 @@ def age(ms: int) -> str:
 
 
 def report_code(report: Report) -> int:
-    """Done, partly done, or failed."""
+    """The exit code of a report: done, partly done, or failed."""
     if not report.failed:
         return DONE
     return PARTLY if report.added or report.updated or report.unchanged else FAILED
 
 
 def plans_code(plans: Sequence[Plan]) -> int:
-    """The code that carrying out plans would have."""
+    """The exit code that applying plans would have."""
     if not any(plan.fails for plan in plans):
         return DONE
     return PARTLY if any(plan.takes_in for plan in plans) else FAILED

@@ -1,6 +1,6 @@
 """Pages and sites on the web: fetched within limits, read, and handed on as text.
 
-Import it where it is needed: a search need not wait for it.
+Import it where it is needed: it is slow to load, and a search does not need it.
 """
 
 from quire.sources.web.crawl import read_web

@@ -1,9 +1,9 @@
 """URLs and sites to pages of text.
 
-`Crawler.page` reads one page; `Crawler.site` reads what a site says of itself in llms.txt: the pages of
-its llms-full.txt where that is whole, else the documents that llms.txt links. Always: a page that
-cannot be read is named with its reason and the rest goes on; only pages of the same site are read; what
-has not changed since it was last read is not sent again, except where its links are followed.
+`Crawler.page` reads one page. `Crawler.site` reads the pages of a site's llms-full.txt if that is complete,
+else the documents that its llms.txt links. Always: a page that cannot be read is named with its reason and
+the others go on; only pages of the same site are read; an unchanged page is not downloaded again, unless
+its links are followed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from quire.sources.web.urls import index_of, same_owner, same_site, target_of, t
 from quire.sources.web.visit import Take, Validators, Visit, WebPage
 
 T = TypeVar("T")
-_AT_ONCE = 4  # pages of an llms-full.txt that are worked on: two processes, and what waits for them
-_LITTLE = 2000  # characters: a page with more says more than that there is none
-_GUESSES = 3  # markdown twins that may be missing before no more are looked for
+_AT_ONCE = 4  # pages of an llms-full.txt in progress: two processes, and what waits for them
+_LITTLE = 2000  # characters: a longer page is more than a "not found" message
+_GUESSES = 3  # missing markdown twins after which the crawler stops looking for them
 _GONE = re.compile(
     r"\W*(?:(?:error )?404\b.*|(?:page|document|file) (?:was )?not found\W*.*|not found\W*)", re.I
 )
@@ -47,7 +47,7 @@ async def read_web(
     whole: bool,
     progress: Progress | None = None,
 ) -> Visit:
-    """Read a page, or a `whole` site, and hand its pages to `take`. Raises SourceError."""
+    """Read a page, or a `whole` site, and pass its pages to `take`. Raises SourceError."""
     with PagePool(config.ingest) as pool:
         async with Fetcher(config.web) as fetcher:
             crawler = Crawler(fetcher, config, known, partial(take, pool), pool)
@@ -58,8 +58,8 @@ async def read_web(
 class Crawler:
     """Reads a page or a site with one fetcher.
 
-    `known` has the validators of the pages that are stored; pages that are read are handed to `take`,
-    several at once.
+    `known` has the validators of the stored pages. Pages that were read are passed to `take`, several in
+    parallel.
     """
 
     def __init__(
@@ -72,17 +72,17 @@ class Crawler:
         self._asked: set[str] = set()  # pages of the site
         self._ends: dict[str, str] = {}  # where redirects lead
         self._missing_twins = 0
-        self._over = 0  # pages that are too many
+        self._over = 0  # pages over the limit
 
     # ------------------------------------------------------------------------------------- a page
 
     async def page(self, url: str) -> None:
-        """Read the page that a person named and hand it on. Raises SourceError."""
+        """Read the page that a person named and pass it on. Raises SourceError."""
         self.visit.present.add(url)
         await self._page(url, follow=False)
 
     async def _page(self, url: str, *, follow: bool) -> Iterable[str]:
-        """Read a page and hand it on; the links in it if they are to be followed."""
+        """Read a page and pass it on; returns its links if they are to be followed."""
         etag, last_modified = (None, None) if follow else self.known.get(url, (None, None))
         response = await self.fetcher.get(url, etag=etag, last_modified=last_modified)
         if self._site and not same_site(response.final_url, self._site):
@@ -111,7 +111,7 @@ class Crawler:
         return article.links
 
     async def _twin(self, named: Iterable[str], response: Response) -> Response | None:
-        """The first twin that is there and is markdown; guesses are given up where there is none."""
+        """The first twin that exists and is markdown. After several misses, the crawler stops guessing."""
         for url in dict.fromkeys(named):
             if found := await self._markdown_at(url, response):
                 return found
@@ -142,7 +142,7 @@ class Crawler:
     # ------------------------------------------------------------------------------------- a site
 
     async def site(self, source: str, progress: Progress | None = None) -> None:
-        """Read what a site says of itself and hand its pages on. Raises SourceError if that is nothing."""
+        """Read a site's llms files and pass its pages on. Raises SourceError if there are none."""
         self._site = index_of(source)
         index, full = await self._file(INDEX), await self._file(FULL)
         if isinstance(index, SourceError) and isinstance(full, SourceError):
@@ -157,7 +157,7 @@ class Crawler:
         await self._crawl(wanted, progress or Silent())
 
     async def _file(self, name: str) -> Response | SourceError:
-        """One of the two files in which a site speaks of itself."""
+        """The response for llms.txt or llms-full.txt."""
         url = urljoin(self._site, name)
         try:
             response = await self.fetcher.get(url)
@@ -172,7 +172,7 @@ class Crawler:
         return next((problem for problem in problems if not isinstance(problem, NotFound)), neither)
 
     async def _index(self, index: Response | SourceError) -> list[str]:
-        """Hand on an llms.txt; the pages of the site that it links."""
+        """Pass on an llms.txt; returns the pages of the site that it links."""
         if isinstance(index, NotFound):
             return []
         self.visit.present.add(self._site)
@@ -188,7 +188,7 @@ class Crawler:
         return wanted
 
     async def _full(self, full: Response | SourceError, links: int) -> bool:
-        """Hand on the pages of an llms-full.txt, if it is whole: it has most of what llms.txt links."""
+        """Pass on the pages of an llms-full.txt if it is complete: it has most of what llms.txt links."""
         if isinstance(full, SourceError):
             if not isinstance(full, NotFound):
                 self.visit.notes.append(f"{FULL} could not be read: {full.reason}")
@@ -218,7 +218,7 @@ class Crawler:
         )
 
     def _capped(self, pages: list[T], most: int) -> list[T]:
-        """As many as may be read; it is said if there are more."""
+        """As many pages as the limit allows; a note says if there are more."""
         self._over += max(len(pages) - most, 0)
         if self._over:
             cap = f"web.max_pages = {self.config.web.max_pages:,}"
@@ -246,7 +246,7 @@ class Crawler:
         self.visit.present -= {url for url, end in self._ends.items() if end in read}
 
     async def _level(self, urls: list[str], progress: Progress, *, follow: bool) -> dict[str, Iterable[str]]:
-        """Read pages, a few at once; the links of those that could be read."""
+        """Read pages, a few in parallel; returns the links of those that could be read."""
         found: dict[str, Iterable[str]] = {}
 
         async def read(url: str) -> None:
@@ -262,7 +262,7 @@ class Crawler:
         return found
 
     def _new(self, links: Iterable[str]) -> tuple[list[str], int]:
-        """Pages of the site that links lead to and that are not known yet; how many lead elsewhere."""
+        """New pages of the site that links lead to, and how many links lead elsewhere."""
         host, found, elsewhere = target_of(self._site).host, dict[str, None](), 0
         known = {*self.visit.present, *self._ends.values()}
         for link in dict.fromkeys(links):

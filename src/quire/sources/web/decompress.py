@@ -1,4 +1,4 @@
-"""A compressed content, decompressed as it comes in."""
+"""Decompress content as it arrives."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _PIECE = 1 << 20  # bytes
 
 
 class Decompressor:
-    """Decompresses what comes in, 1 MiB at a time at most.
+    """Decompress content as it arrives, at most 1 MiB at a time.
 
-    It takes gzip of several members and deflate without a header, and knows whether the end was there:
-    the decoders of httpx2 give half a page where half of it came, and the first member only.
+    It takes gzip with several members and deflate without a header, and knows whether the end arrived. The
+    decoders of httpx2 return half a page if only half arrived, and read only the first member.
     """
 
     def __init__(self, encoding: str) -> None:
@@ -26,7 +26,7 @@ class Decompressor:
         return self._stream is None or self._stream.eof
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What the next bytes hold. Raises zlib.error for what is not compressed so."""
+        """The next bytes, decompressed. Raises zlib.error if they are not in this format."""
         if self._encoding in ("", "identity"):
             yield data
             return
@@ -41,7 +41,7 @@ class Decompressor:
             data = self._stream.unused_data
 
     def _window(self, first: int) -> int:
-        """The format as zlib counts them: the first byte tells whether deflate has its header."""
+        """The `wbits` of the format for zlib: the first byte tells whether deflate has its header."""
         if self._encoding != "deflate":
             return zlib.MAX_WBITS + 16
         return zlib.MAX_WBITS if first & 0x0F == zlib.DEFLATED else -zlib.MAX_WBITS

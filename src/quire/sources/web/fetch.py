@@ -1,12 +1,12 @@
 """A URL to its response: one safe GET.
 
-`Fetcher.get` takes a URL and gives a Response: the bytes that the server sent, decompressed, with what
-they are and how to read them. Whatever is not a page of text raises a SourceError. Always: a connection
-goes to an address that was checked for this very connection, and only if every address of the name is
-public or the name is allowed; redirects are held to the same; no more than `max_bytes` are kept; and
-nothing but what is written here is sent: no cookies, no Referer, nothing from the environment.
+`Fetcher.get` takes a URL and returns a Response: the decompressed bytes, with their type and charset.
+Anything but a page of text raises a SourceError. Always: a connection goes to an address that was checked
+for this very connection, and only if every address of the name is public or the name is allowed; redirects
+follow the same rules; no more than `max_bytes` are kept; only the headers in this file are sent: no
+cookies, no Referer, nothing from the environment.
 
-A proxy, where one is named, looks names up by itself: here they are checked first as far as they are known.
+If a proxy is set, it resolves names itself. Quire checks the names that it can resolve first.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from httpcore2 import Response as Reply
 
 ACCEPT = "text/markdown, text/html;q=0.8, text/plain;q=0.7, */*;q=0.1"
-MAX_WAIT = 60.0  # seconds; a server that wants to be left alone for longer is
+MAX_WAIT = 60.0  # seconds; if a server asks for a longer wait, Quire gives up
 _REDIRECTS = (301, 302, 303, 307, 308)
-_PASSING = (408, 425, 429)  # of the 4xx; the others stay as they are
+_PASSING = (408, 425, 429)  # the 4xx worth a retry; the others are final
 _HEAD = 8192  # bytes that tell what a page is
 
 Sleep = Callable[[float], Awaitable[object]]
@@ -49,7 +49,7 @@ Sleep = Callable[[float], Awaitable[object]]
 
 @cache
 def _tls() -> SSLContext:
-    """Certificates are checked; reading those of the system takes 30 ms, so it is done once."""
+    """A TLS context that checks certificates. Loading the system's takes 30 ms, so it is made once."""
     from httpx2 import create_ssl_context
 
     return create_ssl_context(trust_env=False)
@@ -105,7 +105,7 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What one request got; the content only with status 200."""
+    """The answer to one request; it has content only with status 200."""
 
     target: Target
     status: int
@@ -120,7 +120,7 @@ async def _sleep(seconds: float) -> None:
 
 
 class Fetcher:
-    """Fetches pages, a few at once from each host; used as `async with`, which ends its connections."""
+    """Fetch pages, a few in parallel from each host. Use it with `async with`, which closes connections."""
 
     def __init__(
         self, settings: WebSettings, *, sleep: Sleep = _sleep, resolve: Resolve | None = None
@@ -158,7 +158,7 @@ class Fetcher:
     async def get(
         self, url: str, *, etag: str | None = None, last_modified: str | None = None, accept: str = ACCEPT
     ) -> Response:
-        """The page at a URL; with an etag or a time, status 304 says that it is as it was.
+        """The page at a URL. With an etag or a time, status 304 means that it is unchanged.
 
         Raises Refused, NotFound, NotText, TooLarge, or TransientError when every try failed.
         """
@@ -219,7 +219,7 @@ class Fetcher:
 
     async def _check_behind_proxy(self, target: Target) -> None:
         if self._settings.proxy:
-            with suppress(Retry):  # where only the proxy knows the names of the world
+            with suppress(Retry):  # where only the proxy can resolve public names
                 await self._guard.addresses(target.host, target.port)
 
     def _headers(self, target: Target, request: _Request) -> list[tuple[bytes, bytes]]:
@@ -232,7 +232,7 @@ class Fetcher:
         return [(name.encode(), value.encode("latin-1", "replace")) for name, value in fields.items()]
 
     def _timeouts(self) -> dict[str, Any]:
-        """Silence for so long that all tries together fill the deadline."""
+        """Timeouts such that all tries together fill the deadline."""
         silence = self._settings.deadline / (self._settings.retries + 1)
         return {"timeout": {"connect": silence, "read": silence, "write": silence}}
 
@@ -245,7 +245,7 @@ class Fetcher:
         return b""
 
     async def _read(self, request: _Request, reply: Reply, encoding: str) -> bytes:
-        """The content of an answer, decompressed piece by piece up to the cap."""
+        """The content of an answer, decompressed piece by piece up to the limit."""
         content = BytesIO()  # gives its bytes away without a copy
         decompressor = Decompressor(encoding)
         async with aclosing(reply.aiter_stream()) as packed:
@@ -258,7 +258,7 @@ class Fetcher:
         return content.getvalue()
 
     def _check_fields(self, request: _Request, fields: Mapping[str, str]) -> None:
-        """Raises for content that need not be read."""
+        """Raise for content that need not be read."""
         self._check_size(request, int(fields.get("content-length", 0)))
         media = media_of(fields)
         if BINARY.match(media):
@@ -274,7 +274,7 @@ class Fetcher:
 
 
 async def _drain(reply: Reply) -> None:
-    """Read the little that follows a redirect or a 304, so that its connection serves the next request."""
+    """Read the short body of a redirect or a 304, so that the next request can use its connection."""
     size = 0
     async with aclosing(reply.aiter_stream()) as pieces:
         async for piece in pieces:
@@ -285,7 +285,7 @@ async def _drain(reply: Reply) -> None:
 
 @contextmanager
 def _network() -> Iterator[None]:
-    """What goes wrong on the network is worth another try."""
+    """Turn network errors into Retry."""
     import httpcore2
 
     try:
@@ -306,7 +306,7 @@ def _encoding(fields: Mapping[str, str]) -> str:
 
 
 def _fields(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by name in lower case; those that come twice are joined."""
+    """Headers by lower-case name; repeated ones are joined."""
     fields: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
@@ -361,7 +361,7 @@ def _unchanged(request: _Request, answer: _Answer) -> Response:
 
 
 def _failure(request: _Request, answer: _Answer) -> Exception:
-    """What to raise for a status that brings no page."""
+    """The error for a status without a page."""
     status = answer.status
     phrase = f"the server answered {status} {_phrase(status)}".rstrip()
     if status in _PASSING or status >= 500:

@@ -1,4 +1,4 @@
-"""The pages of an llms-full.txt that was fetched: which say something, and the URL of each."""
+"""The pages of a fetched llms-full.txt that have content, and the URL of each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from quire.sources.web.urls import normalise_url
 
 
 def pages_of(full: Response) -> list[FullPage]:
-    """The pages of an llms-full.txt that say something."""
+    """The pages of an llms-full.txt that have content."""
     text = _narrow(full)
     return [page for page in llmstxt.pages(text, Decoder(full)) if text[page.start : page.end].strip()]
 
 
 def _narrow(full: Response) -> str:
-    """The narrow form of a text, made without the text itself or as many pieces in memory."""
+    """The narrow form of a text, made without holding the whole text in memory."""
     narrow = BytesIO()
     for piece in Decoder(full).pieces():
         narrow.write(llmstxt.narrow(piece))
@@ -28,24 +28,24 @@ def _narrow(full: Response) -> str:
 
 
 def urls_of(pages: list[FullPage], base: str, taken: set[str]) -> list[str]:
-    """The URL of each page, none of which is taken; they are added to those that are."""
+    """A URL for each page that is not in `taken`; each is added to it."""
     return [_unused(_own_url(page, base), taken) for page in pages]
 
 
 def _own_url(page: FullPage, base: str) -> str:
-    """The URL of a page of an llms-full.txt: as it says, else its title as a part of that file."""
+    """The URL that a page of an llms-full.txt gives, else its title as a fragment of that file's URL."""
     try:
         url, mark, part = urljoin(base, page.url or "").partition("#")
         if page.url:
             return f"{normalise_url(url)}{mark}{part}"
-    except (ValueError, Refused):  # what it says is no URL
+    except (ValueError, Refused):  # it gives no valid URL
         pass
     slug = re.sub(r"[^\w.-]+", "-", page.title).strip("-") or "page"
     return f"{base}#{slug}"
 
 
 def _unused(url: str, taken: set[str]) -> str:
-    """A URL of its own for a page: several may name the same, or none."""
+    """A unique URL for a page: several may give the same, or none."""
     found, number = url, 1
     while found in taken:
         number += 1

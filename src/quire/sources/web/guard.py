@@ -1,4 +1,4 @@
-"""Which hosts may be asked, and at which addresses.
+"""Which hosts Quire may contact, and at which addresses.
 
 Always: a connection goes to an address that was checked for this very connection, and only if every
 address of the name is public or the name is allowed.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # a name and a port to its addresses, else OSError
 
-# All of IPv6 that is given out to hosts: mapped and NAT64 addresses, local ones and multicast lie outside.
+# All of IPv6 that is assigned to hosts: mapped, NAT64, local and multicast addresses are outside.
 _UNICAST = ip_network("2000::/3")
 _NOT_PUBLIC = tuple(
     ip_network(network)
@@ -50,7 +50,7 @@ _NOT_PUBLIC = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one that anybody can reach."""
+    """Whether an IP address is public."""
     ip = ip_address(address)
     if ip.version == 6 and ip not in _UNICAST:
         return False
@@ -58,14 +58,14 @@ def is_public(address: str) -> bool:
 
 
 class Guard:
-    """Which hosts may be asked, on which ports, and at which addresses."""
+    """Which hosts Quire may contact, on which ports, and at which addresses."""
 
     def __init__(self, allow_hosts: Iterable[str], resolve: Resolve) -> None:
         self.allowed = frozenset(map(_allowed, allow_hosts))
         self.resolve = resolve
 
     def check(self, target: Target) -> None:
-        """Raises Refused for a port that is not open and for an address that is not public."""
+        """Raise Refused for a port that is not allowed and for an address that is not public."""
         if self._allows(target.host, target.port):
             return
         if target.port not in PORTS.values():
@@ -74,7 +74,7 @@ class Guard:
             raise Refused(str(target), f"is not at a public address. {_how(target.host)}")
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
-        """Where a host is. Raises Refused if any of its addresses is not public."""
+        """The addresses of a host. Raises Refused if any of them is not public."""
         found = [host] if is_address(host) else await self._look_up(host, port)
         if not self._allows(host, port):
             for address in found:
@@ -100,7 +100,7 @@ def _allowed(entry: str) -> tuple[str, int | None]:
     from httpx2 import URL, InvalidURL
 
     host, _, port = entry.strip().rpartition(":")
-    if not port.isdecimal() or (":" in host and not host.endswith("]")):  # ::1 ends in no port
+    if not port.isdecimal() or (":" in host and not host.endswith("]")):  # ::1 has no port
         host, port = entry.strip(), ""
     try:
         return spelled_host(URL(scheme="http", host=host).raw_host.decode()), int(port) if port else None
@@ -146,7 +146,7 @@ def checked_network(guard: Guard) -> AsyncNetworkBackend:
 
 
 class Retry(Exception):
-    """A try failed in a way in which the next one may not."""
+    """A try failed, and another may succeed."""
 
     def __init__(self, reason: str, *, after: float | None = None, retries: float = inf) -> None:
         self.reason = reason
@@ -156,5 +156,5 @@ class Retry(Exception):
 
 
 def why(problem: Exception) -> str:
-    """What a problem says of itself, or what it is called."""
+    """The message of an error, or the name of its class."""
     return str(problem) or type(problem).__name__

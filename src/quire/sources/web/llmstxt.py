@@ -1,12 +1,11 @@
-"""What a site says of itself to language models: llms.txt to links, llms-full.txt to pages.
+"""The files that a site writes for language models: llms.txt to links, llms-full.txt to pages.
 
-`parse` takes the text of an llms.txt, however loosely written, and gives the links in it, each once,
+`parse_index` takes the text of an llms.txt, however loosely written, and gives the links in it, each once,
 absolute and on the web. `pages` takes the text of an llms-full.txt and gives spans of it: always, the
 spans are in order and join to the whole text. Nothing is fetched.
 
-There is no standard for where a page begins in an llms-full.txt. Each tool has a way of its own, and
-one file has one way: the one that the most places in it agree on. Without any, a page is a heading
-of level 1 and what follows.
+No standard says where a page begins in an llms-full.txt. Each tool has its own separator, and one file has
+one: the kind that occurs most often. Without any, a page is a heading of level 1 and the text after it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Link:
     url: str  # absolute, without fragment
     notes: str
     section: str  # the heading above; "" if there is none
-    optional: bool  # can be left out where space is short
+    optional: bool  # can be left out if space is short
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ _LONGEST_TARGET = 4000
 
 
 def parse_index(text: str, base: str = "") -> Index:
-    """The links of an llms.txt; relative ones count from `base`."""
+    """The links of an llms.txt; relative ones are resolved against `base`."""
     text = text.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
     outline = markdown.scan(text)
     shown = _without_code(text, outline)
@@ -89,8 +88,8 @@ def _fences(text: str, blocks: tuple[markdown.Block, ...]) -> Iterator[tuple[int
 
 
 def _sections(text: str, headings: list[Heading]) -> Iterator[tuple[str, bool, int, int]]:
-    """Every heading, whether it or one above it says that what follows is optional, and its span."""
-    optional = 0  # the level of the heading that says so
+    """Every heading, whether it or one above it marks its links as optional, and its span."""
+    optional = 0  # the level of the heading that marks them
     for heading, after in pairwise([Heading(0, 0, 0), *headings, Heading(0, len(text), len(text))]):
         title = _plain(text, heading)
         if heading.level <= optional:
@@ -118,7 +117,7 @@ def _links(line: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _inline(line: str) -> Iterator[tuple[str, str, int, int]]:
-    """Name, target and span of every link that is written as one."""
+    """Name, target and span of every link in markdown syntax."""
     at = 0
     while found := _INLINE.search(line, at):
         target, at = _target(line, found.end())
@@ -128,7 +127,7 @@ def _inline(line: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _target(line: str, start: int) -> tuple[str, int]:
-    """Where a link leads, and the place after it: parentheses in it are paired, spaces are let pass."""
+    """The target of a link, and the place after it. It may hold paired parentheses and spaces."""
     stop = line.find("](", start, start + _LONGEST_TARGET)
     inside = line[start : stop if stop >= 0 else start + _LONGEST_TARGET]
     end, depth = inside.find(")"), 1
@@ -154,7 +153,7 @@ def _bare(line: str, start: int) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _absolute(base: str, target: str) -> str:
-    """The address of a document on the web; "" if the target is none."""
+    """The absolute address of a target; "" if it is not on the web."""
     if not target or target.startswith("#"):
         return ""
     try:
@@ -178,8 +177,8 @@ class FullPage:
     end: int
 
 
-# What a line can be that begins a page, by kind, the surest first. Searching for a literal line feed
-# first is what makes this fast.
+# The kinds of lines that can begin a page, the surest first. Searching for a literal line feed first
+# makes this fast.
 _SEPARATOR = re.compile(
     r"\n(?:"
     r"(?P<tag><(?:page|doc|document|file)(?:[ \t][^>\n]*)?>|<\|[\w-]*page-\d+[\w-]*\|>)"
@@ -202,17 +201,17 @@ _RULE = re.compile(r"(?:-{3,}|={3,}|\*{3,})[ \t]*")
 _FIELD = re.compile(r"[ \t]+\S[^\n]*|[\w\"'$@.-][^\n:]*:(?:[ \t][^\n]*)?|- [^\n]*|#[^\n]*|[ \t]*")
 _IDENTITY = re.compile(r"(?:title|url|source|source_url|slug|permalink|path|id):")
 _LONGEST_FRONT = 4000  # characters of front matter
-_LONGEST_FENCE = 4000  # a fence that hides a page and is longer was never closed
+_LONGEST_FENCE = 4000  # a longer fence that hides a page was never closed
 _LONGEST_TITLE = 200
 _MANY_HEADINGS = 10  # for each separator: then the separators are part of the content
 _Front = dict[int, tuple[int, bool]]  # where front matter begins: its end, and whether it names a page
 
 
 def pages(text: str, read: Callable[[int, int], str] | None = None) -> list[FullPage]:
-    """The pages of an llms-full.txt; what stands before the first is one of its own.
+    """The pages of an llms-full.txt; the text before the first is a page, too.
 
-    Where `text` is only its `narrow` form, `read` gives the text itself from one place to another; it is
-    asked in the order of the text.
+    If `text` is only its `narrow` form, `read` gives the real text between two places; calls are in the
+    order of the text.
     """
     read = read or partial(_between, text)
     size, body = len(text), _plain_lines(text)
@@ -244,7 +243,7 @@ def _plain_lines(text: str) -> str:
 
 
 def narrow(text: str) -> bytes:
-    """The text, without a byte order mark, in Latin-1: the same to all that tells where pages begin.
+    """The text, without a byte order mark, in Latin-1, with pages beginning at the same places.
 
     Letters stay letters, white space stays white space, and neither becomes markup. In memory a text with
     an emoji in it takes four bytes for each of its characters, and so does every copy; this takes one.
@@ -283,7 +282,7 @@ def _separators(lines: str) -> tuple[dict[str, list[int]], _Front]:
 
 
 def _around_url(lines: str, start: int, end: int) -> Iterator[tuple[str, int]]:
-    """Where a page begins whose address stands under its title, and one whose address stands above."""
+    """Where pages begin that have their address below the title, and those that have it above."""
     above = max(lines.rfind("\n", 0, start), 0)
     title = lines[above + 1 : start]
     if _TITLE_LINE.fullmatch(title):
@@ -331,9 +330,9 @@ def _with_front(lines: str, starts: list[int], front: _Front) -> list[int]:
 
 
 def _unfenced(lines: str, starts: list[int]) -> list[int]:
-    """The places that no code fence hides.
+    """The places outside code fences.
 
-    Each page is read by itself, so that a fence that is never closed hides no page but its own.
+    Each page is read alone, so a fence that is never closed hides only its own page.
     """
     kept, read = [], 0
     for start in starts:
@@ -346,13 +345,13 @@ def _unfenced(lines: str, starts: list[int]) -> list[int]:
 
 
 def _open_fence(text: str) -> int | None:
-    """Where the fence begins that is still open at the end of a text."""
+    """The start of a fence that is still open at the end of a text."""
     start, end = max(_fences_in(f"{text}\n|"), default=(0, 0))
     return start if end > len(text) + 1 else None
 
 
 def _fence_end(lines: str, fence: int, start: int) -> int:
-    """Where a fence ends that hides a place; that place itself if nothing closes the fence."""
+    """The end of the fence that hides a place; the place itself if nothing closes the fence."""
     text = lines[fence : fence + _LONGEST_FENCE]
     _, end = min(_fences_in(f"{text}\n|"))
     return fence + end if start < fence + end and end <= len(text) + 1 else start
@@ -364,9 +363,9 @@ def _fences_in(text: str) -> Iterator[tuple[int, int]]:
 
 # -------------------------------------------------------------------------------- one page
 
-_HEAD = 3000  # characters in which a page says what it is called
-_OWN = _LONGEST_FRONT + _HEAD  # those that may tell anything of it
-_FIRST = 3  # lines in which it says where it comes from
+_HEAD = 3000  # characters in which a page gives its title
+_OWN = _LONGEST_FRONT + _HEAD  # characters that may hold its title or address
+_FIRST = 3  # lines in which it gives its address
 _ATTRIBUTE = r"^\s*<\w+\b[^>\n]*?\s{}=[\"']([^\"'\n]+)[\"']"
 _TITLE_ATTRIBUTE = re.compile(_ATTRIBUTE.format("(?:title|name)"))
 _PATH = re.compile(
@@ -385,7 +384,7 @@ _URL = re.compile(
 
 
 def _name(own: str, lines: str, start: int, end: int, kind: str, front: _Front) -> tuple[str, str | None]:
-    """The title of a page and its address, by how it begins."""
+    """The title of a page and its address, from its beginning."""
     first = own[: _first_lines(lines, start, end, front)]
     url = _URL.search(first)
     title = as_title(_title(own[:_HEAD], first, kind).strip())
@@ -393,7 +392,7 @@ def _name(own: str, lines: str, start: int, end: int, kind: str, front: _Front) 
 
 
 def _first_lines(lines: str, start: int, end: int, front: _Front) -> int:
-    """How long the first lines of a page are, with the front matter that begins in them."""
+    """The length of a page's first lines, with the front matter that begins in them."""
     stop = start
     for _ in range(_FIRST):
         if stop in front:
@@ -405,7 +404,7 @@ def _first_lines(lines: str, start: int, end: int, front: _Front) -> int:
 
 
 def _title(head: str, first: str, kind: str) -> str:
-    """What a page calls itself, by the surest sign there is."""
+    """The title of a page, by the surest sign it has."""
     for pattern in (_TITLE_ATTRIBUTE, _TITLE_FIELD):
         if found := pattern.search(first):
             return found[1].strip().strip("\"'")

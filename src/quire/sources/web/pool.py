@@ -1,4 +1,4 @@
-"""Where pages are worked on beside the network: in a thread, or in worker processes."""
+"""Process pages while others are fetched: in a thread, or in worker processes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from quire.workers import Workers
 
 T = TypeVar("T")
-_MANY, _LONG = 16, 0.5  # pieces of work, and seconds: before, starting processes costs more than they save
+_MANY, _LONG = 16, 0.5  # calls, and seconds: for less, starting processes costs more than they save
 
 
 class PagePool:
-    """Works on pages in a thread, or in worker processes once that took a while."""
+    """Process pages in a thread, or in worker processes once that has taken a while."""
 
     def __init__(self, limits: IngestSettings) -> None:
         self._limits = limits
         self._starter = ThreadPoolExecutor(1)
         self._workers: Future[Workers | None] | None = None
-        self._done, self._seconds = 0, 0.0  # pieces of work that a thread did, and what they took
+        self._done, self._seconds = 0, 0.0  # calls that a thread did, and their time
         self._thread: CapacityLimiter | None = None
 
     def __enter__(self) -> Self:
@@ -39,29 +39,29 @@ class PagePool:
             workers.__exit__(None, None, None)
 
     async def do(self, url: str, size: int, work: Callable[..., T], *args: Any) -> T:
-        """What a function of a module makes of a page of so many bytes. Raises SourceError.
+        """The result of a function of a module for a page of `size` bytes.
 
-        That is where it ends its process, or comes to the limits.
+        Raises SourceError if the call ends its process or exceeds the limits.
         """
         if workers := await self._ready(size):
             return await in_thread(_called, workers, url, work, *args)
         from anyio import CapacityLimiter
         from anyio.to_thread import run_sync
 
-        # Several threads would be no faster, and each would have memory of its own.
+        # Several threads would be no faster, and each would need its own memory.
         self._thread = self._thread or CapacityLimiter(1)
         answer, seconds = await run_sync(_timed, work, *args, limiter=self._thread)
         self._done, self._seconds = self._done + 1, self._seconds + seconds
         return answer
 
     async def _ready(self, size: int) -> Workers | None:
-        """Processes, if there are some; they are started where there seems to be much to do."""
+        """The worker processes, if any. They are started when there seems to be much work."""
         is_large = not self._limits.are_far(size)
         if self._workers is None:
             if not is_large and (self._done < _MANY or self._seconds < _LONG):
                 return None
             self._workers = self._starter.submit(_workers, self._limits)
-        if is_large:  # it is not read without limits
+        if is_large:  # it must be read within limits
             return await in_thread(self._workers.result)
         return self._workers.result() if self._workers.done() else None
 
@@ -76,7 +76,7 @@ def _called(workers: Workers, url: str, work: Callable[..., T], *args: Any) -> T
 
 
 def _timed(work: Callable[..., T], *args: Any) -> tuple[T, float]:
-    """What a function returns, and the seconds of the processor that it took."""
+    """The result of a function, and its processor time in seconds."""
     began = time.thread_time()
     return work(*args), time.thread_time() - began
 
@@ -88,7 +88,7 @@ def _workers(limits: IngestSettings) -> Workers | None:
 
 
 async def run_each(work: Callable[[T], Awaitable[None]], items: Iterable[T], most: int) -> None:
-    """Do something with every item, so many at once."""
+    """Do something with every item, a limited number in parallel."""
     from anyio import Semaphore, create_task_group
 
     free = Semaphore(most)
@@ -106,7 +106,7 @@ async def run_each(work: Callable[[T], Awaitable[None]], items: Iterable[T], mos
 
 
 async def in_thread(work: Callable[..., T], *args: Any) -> T:
-    """Done beside the network, as it takes the processor."""
+    """Run CPU-bound work in a thread, so that the network does not wait."""
     from anyio.to_thread import run_sync
 
     return await run_sync(work, *args)

@@ -1,4 +1,4 @@
-"""What a server sent: what kind of text it is, and how to read it."""
+"""The type and encoding of a response, and its text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _PIECE = 1 << 14  # characters
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a server sent for a URL. With status 304 there is no content, and its kind says nothing."""
+    """The response for a URL. With status 304 it has no content, and its kind means nothing."""
 
     url: str  # as asked, normalised
     final_url: str  # after redirects
-    status: int  # 200, or 304 for a page that is as it was
+    status: int  # 200, or 304 for an unchanged page
     content: bytes
     kind: str  # "markdown", "html" or "text"
     charset: str  # content.decode(charset, "replace") is the text
-    guessed: bool  # nobody said what the charset is, and it is not UTF-8
+    guessed: bool  # no charset was declared, and it is not UTF-8
     etag: str | None
     last_modified: str | None
     links: tuple[str, ...]  # the same page as markdown, by its Link headers
@@ -44,12 +44,12 @@ _HTML_PATH = re.compile(r".*\.x?html?", re.IGNORECASE | re.DOTALL)
 
 
 def media_of(fields: Mapping[str, str]) -> str:
-    """The type of a content, as its header says."""
+    """The media type in a Content-Type header."""
     return re.split("[;,]", fields.get("content-type", ""))[0].strip().lower()
 
 
 def kind_of(head: str, media: str, path: str) -> str:
-    """markdown, html or text: by how it begins, by its type, by its name."""
+    """markdown, html or text: by its beginning, its type, its name."""
     name = unquote(path.partition("?")[0])
     if _HTML.match(head) or media in _HTML_MEDIA:
         return "html"
@@ -63,7 +63,7 @@ _LINK = re.compile(rf"<([^<>]*+)>((?:{_PARAMETER})*+)")
 
 
 def markdown_links(header: str, base: str) -> tuple[str, ...]:
-    """Where a Link header says that the page is to be had as markdown."""
+    """The URLs of the page as markdown, by its Link header."""
     found = []
     for link in _LINK.finditer(header):
         said = {name.lower(): (a or b).lower() for name, a, b in re.findall(_PARAMETER, link[2])}
@@ -80,15 +80,15 @@ def decoded(response: Response) -> str:
 
 
 class Decoder:
-    """Decodes a response from place to place, forward only: its text is never there as a whole."""
+    """Decode a response piece by piece, forward only. The whole text is never in memory."""
 
     def __init__(self, response: Response) -> None:
-        # newline="" leaves line ends as they are.
+        # newline="" keeps line ends unchanged.
         self._rest = TextIOWrapper(BytesIO(response.content), response.charset, "replace", newline="")
         self._at = 0
 
     def __call__(self, start: int, end: int) -> str:
-        """The text between two places, of which the first is not before the last that was read."""
+        """The text between two places. The first must not be before the end of the last read."""
         while self._at < start and self._next(min(start - self._at, _PIECE)):
             pass
         return self._next(end - start)

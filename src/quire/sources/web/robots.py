@@ -1,4 +1,4 @@
-"""What robots.txt lets be read."""
+"""The rules of robots.txt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Robots:
-    """The rules of each server that is asked, each fetched once."""
+    """The rules of each server, each fetched once."""
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
@@ -34,7 +34,7 @@ class Robots:
         return bool(self._rules[origin].can_fetch(url, "quire"))
 
     async def _fetch(self, origin: str) -> Any:
-        """The rules of a server: all may be read if it has none, nothing if they cannot be fetched."""
+        """The rules of a server. If it has none, all may be read; if they cannot be fetched, nothing."""
         from protego import Protego
 
         try:

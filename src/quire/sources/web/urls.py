@@ -1,4 +1,4 @@
-"""URLs: their one spelling, their parts, and which are of the same site."""
+"""URLs: their normal form, their parts, and which belong to the same site."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ PORTS = {"http": 80, "https": 443}
 
 
 def normalise_url(url: str) -> str:
-    """A URL in its one spelling, without a fragment; https where it has no scheme. Raises Refused."""
+    """A URL in its normal form, without a fragment; https if it has no scheme. Raises Refused."""
     return str(target_of(url))
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A URL taken apart, once: what is checked is what is asked."""
+    """A parsed URL. It is parsed once, so that the checked URL is the requested one."""
 
     scheme: str
-    host: str  # ASCII in lower case; an IPv6 address stands without brackets
+    host: str  # ASCII in lower case; an IPv6 address has no brackets
     port: int
     path: str  # with the query
 
     @property
     def authority(self) -> str:
-        """The host, and the port where it is not the usual one."""
+        """The host, and the port if it is not the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -46,7 +46,7 @@ _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
 
 
 def target_of(url: str) -> Target:
-    """A URL taken apart. Raises Refused for one that Quire does not ask for."""
+    """A parsed URL. Raises Refused for one that Quire does not request."""
     from httpx2 import URL, InvalidURL
 
     text = url.strip()
@@ -67,18 +67,18 @@ def target_of(url: str) -> Target:
 
 
 def spelled_host(host: str) -> str:
-    """A host in its one spelling. Raises ValueError for what is none, and for 127.1, 0x7f.1 and the like."""
+    """A host in its normal form. Raises ValueError if it is invalid, and for 127.1, 0x7f.1 and the like."""
     if ":" in host and "%" not in host:
         return IPv6Address(host).compressed
     name = host.lower().removesuffix(".")
     if not _NAME.fullmatch(name):
         raise ValueError(f"{host!r} is no host")
-    # A resolver takes every name that ends in a number for an address.
+    # A resolver treats every name that ends in a number as an address.
     return str(IPv4Address(name)) if _NUMBER.fullmatch(name.rpartition(".")[2]) else name
 
 
 def shown_url(url: str) -> str:
-    """A URL that was refused, fit for a message: short, printable and without a password."""
+    """A refused URL for a message: short, printable and without a password."""
     text = url.strip() if "://" in url else f"https://{url.strip().lstrip('/')}"
     hidden = redact.url(text) if "://" in url else redact.url(text).removeprefix("https://")
     short = hidden if len(hidden) <= 200 else f"{hidden[:200]}…"
@@ -91,10 +91,10 @@ def is_address(host: str) -> bool:
 
 
 def absolute(base: str, link: str) -> str:
-    """A link of a header, whose letters came as Latin-1 but are mostly UTF-8."""
+    """The absolute URL of a link in a header, which was decoded as Latin-1 but is mostly UTF-8."""
     try:
         return urljoin(base, link.encode("latin-1").decode("utf-8", "replace").strip())
-    except ValueError:  # a bracket that does not close
+    except ValueError:  # a bracket that is not closed
         raise Refused(base, f"leads to {shown_url(link)}, which is not a URL") from None
 
 
@@ -111,12 +111,12 @@ def _suffixes() -> Any:
 
 
 def same_site(url: str, other: str) -> bool:
-    """Whether one owner has both: their hosts end in the same registered domain."""
+    """Whether two URLs have one owner: their hosts end in the same registered domain."""
     return same_owner(target_of(url).host, target_of(other).host)
 
 
 def same_owner(host: str, other: str) -> bool:
-    """Whether two hosts end in the same registered domain; an address is only like itself."""
+    """Whether two hosts end in the same registered domain. An IP address only matches itself."""
     if host == other or is_address(host) or is_address(other):
         return host == other
     owner = _suffixes().privatesuffix(host)
@@ -124,7 +124,7 @@ def same_owner(host: str, other: str) -> bool:
 
 
 def twins_of(url: str) -> list[str]:
-    """Where a page's markdown usually is."""
+    """The usual URLs of a page's markdown."""
     parts = urlsplit(url)
     if parts.query:
         return []

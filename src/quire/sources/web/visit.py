@@ -1,4 +1,4 @@
-"""The record of a visit to a page or a site, and the pages that it hands on."""
+"""The record of a crawl of a page or a site, and the pages that it passes on."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class WebPage:
     """A page as text that can be indexed."""
 
     url: str
-    title: str | None  # None: its text says
-    content: bytes | str  # the bytes as they came where they are UTF-8
+    title: str | None  # None: taken from its text
+    content: bytes | str  # the original bytes if they are UTF-8
     format: str
     validators: Validators = (None, None)
     warnings: tuple[str, ...] = ()
@@ -27,17 +27,17 @@ Take = Callable[[WebPage], Awaitable[None]]
 
 @dataclass(slots=True)
 class Visit:
-    """What reading a page or a site brought, besides the pages that were handed on."""
+    """The outcome of reading a page or a site, besides the pages that were passed on."""
 
-    present: set[str] = field(default_factory=set)  # URLs of all pages that there are, read or not
-    unchanged: dict[str, Validators] = field(default_factory=dict)  # those that are as they were
-    missing: set[str] = field(default_factory=set)  # those that their server does not have
-    failed: dict[str, str] = field(default_factory=dict)  # what could not be read, and why
+    present: set[str] = field(default_factory=set)  # URLs of all pages that exist, read or not
+    unchanged: dict[str, Validators] = field(default_factory=dict)  # unchanged pages
+    missing: set[str] = field(default_factory=set)  # pages that the server does not have
+    failed: dict[str, str] = field(default_factory=dict)  # pages that could not be read, and why
     notes: list[str] = field(default_factory=list)
-    unsure: str = ""  # why there may be pages that are not among those present
+    unsure: str = ""  # why `present` may be incomplete
 
     def fail(self, url: str, problem: SourceError) -> None:
-        """Note that a page could not be read."""
+        """Record that a page could not be read."""
         self.failed[url] = problem.reason
         if isinstance(problem, NotFound):
             self.missing.add(url)

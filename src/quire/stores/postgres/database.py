@@ -1,8 +1,7 @@
 """A PostgreSQL database: connections and transactions, and what all parts of a store use.
 
-In go a URL and statements, out come rows. Always: a transaction is written whole or not at all, and tried
-again when the server or another writer cut it off; every transaction sees only the connection's
-collections.
+Input: a URL and statements. Output: rows. Always: a transaction is written whole or not at all, and retried
+if the server or another writer aborted it; every transaction sees only the connection's collections.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from quire.stores.texts import ChunkTexts
 log = logging.getLogger("quire")
 T = TypeVar("T")
 
-ITERATIVE = (0, 8)  # pgvector goes on looking where filters leave too few
+ITERATIVE = (0, 8)  # from this version on, pgvector continues a search if filters leave too few
 USUAL = 100  # chunks that a search looks for
-PATIENCE_SECONDS = 30.0  # to try a transaction again
+PATIENCE_SECONDS = 30.0  # to retry a transaction
 _MAX_KEPT = 1000  # answers of one version
 _GONE = "is gone: its schema, or part of it, was dropped while it was open. Nothing was written."
 _MAX_CONNECTIONS = 4
@@ -50,8 +49,8 @@ CHUNKS_BY_ID = (
     "unnest(%s::bigint[], %s::integer[]) AS k (document, index)"
     " JOIN quire.chunks AS c USING (document, index)"
 )
-_OF_DATA = ("22", "23", "54")  # what was to be written is at fault, not the database
-# What another try may mend: a conflict with another writer, or the server going away.
+_OF_DATA = ("22", "23", "54")  # the data is at fault, not the database
+# Errors that a retry may fix: a conflict with another writer, or the server going away.
 _TRANSIENT = ("40001", "40P01", "08", "57P0", "23505")
 
 
@@ -85,7 +84,7 @@ class PostgresDatabase:
         self.conninfo, self.name, named = _parts(url)
         self.scope = tuple(named if scope is None else scope) or None
         self._reader: Connection | None = None
-        self.snapshot: dict[str, Any] = {}  # what was read of the snapshot that is open
+        self.snapshot: dict[str, Any] = {}  # what was read in the open snapshot
         self._kept: tuple[str, dict[Hashable, Any]] = ("", {})  # a version, and what was found of it
         self._bound, self._is_begun = 0, False  # to one library: how often, and whether it was used since
         self._open(create)
@@ -93,7 +92,7 @@ class PostgresDatabase:
     def _open(self, create: bool) -> None:
         """Connect to the library that is in the database now."""
         try:
-            # The pool would try again and again, and say nothing of why it cannot.
+            # The pool would retry again and again without saying why it fails.
             with psycopg.connect(self.conninfo, autocommit=True) as db:
                 Schema(db, self.name).bring_up(create)
                 facts = db.execute(ABOUT).fetchone() or ()
@@ -111,7 +110,7 @@ class PostgresDatabase:
             min_size=1,
             max_size=_MAX_CONNECTIONS,
             timeout=3.0,
-            reconnect_timeout=1.0,  # it would try more and more seldom, and so miss a server that is back
+            reconnect_timeout=1.0,  # else it would retry ever more rarely, and miss a server that is back
             configure=self._configure,
             open=True,
         )
@@ -159,7 +158,7 @@ class PostgresDatabase:
             self._bound -= 1
 
     def _renew(self) -> None:
-        """Open the library that has taken the place of this one. Raises LibraryError if there is none."""
+        """Open the library that has replaced this one. Raises LibraryError if there is none."""
         if self._bound and self._is_begun:
             raise self.error(_REPLACED)
         old, self._kept = self._pool, ("", {})
@@ -194,7 +193,7 @@ class PostgresDatabase:
 
         A connection that was cut off while idle is replaced by another. None is checked beforehand.
         """
-        stale = _MAX_CONNECTIONS  # so many may have been cut off
+        stale = _MAX_CONNECTIONS  # the most that may have been cut off
         while True:
             db = self._connection()
             try:
@@ -203,7 +202,7 @@ class PostgresDatabase:
                     pass
                 return db, cursor.fetchone() or ()
             except BaseException as problem:
-                self._pool.putconn(db)  # which lets go of what is broken, and rolls back the rest
+                self._pool.putconn(db)  # it closes broken connections, and rolls back the others
                 if isinstance(problem, psycopg.errors.UndefinedTable | psycopg.errors.InvalidSchemaName):
                     raise self.error(_GONE) from problem
                 if not (stale and isinstance(problem, psycopg.OperationalError) and db.closed):
@@ -287,7 +286,7 @@ class PostgresDatabase:
     # ---------------------------------------------------------------------------------- writing
 
     def write(self, action: Callable[[Connection], T]) -> T:
-        """Run an action in a transaction, and again where that may help; what it returns."""
+        """Run an action in a transaction, with retries if they may help; returns its result."""
         until, wait = time.monotonic() + PATIENCE_SECONDS, 0.05
         while True:
             try:
@@ -330,7 +329,7 @@ def next_generation(db: Connection, chunks: int = 0) -> None:
 def copy_rows(
     db: Connection, table: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]], end: str = ""
 ) -> int:
-    """Insert rows in bulk; how many were new. `end` is the end of the statement.
+    """Insert rows in bulk; returns how many were new. `end` is the end of the statement.
 
     COPY writes to no table that has policies, so it goes through a temporary table, which stores values in
     the same way: what is compressed there stays compressed.
@@ -373,7 +372,7 @@ def _setting(item: tuple[str, str]) -> str:
 
 
 def is_transient(problem: psycopg.Error) -> bool:
-    """Whether the same transaction may succeed when it is tried again."""
+    """Whether a retry of the same transaction may succeed."""
     if problem.sqlstate is None:
         return isinstance(problem, psycopg.OperationalError | psycopg.InterfaceError)
     return problem.sqlstate.startswith(_TRANSIENT)
@@ -384,7 +383,7 @@ def is_transient(problem: psycopg.Error) -> bool:
 
 # As libpq finds it: a user and password end at the first @, if no / comes before it.
 _QUERY = re.compile(r"[a-z]+://(?:[^@/]*@)?[^?]*\?", re.IGNORECASE)
-_SECRET = ("password", "key", "secret", "token")  # what the names of options end with that are not shown
+_SECRET = ("password", "key", "secret", "token")  # endings of the names of options that are not shown
 _ENCODE = "Percent-encode special characters in its password and options: @ is %40, / is %2F, a space is %20."
 
 

@@ -111,7 +111,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         self.db.write(action)
 
     def remake_words(self, progress: Progress | None = None) -> int:
-        """Make terms again where another analyzer made them, some documents at a time; how many documents."""
+        """Remake terms that another analyzer made, some documents at a time; returns how many documents."""
         done, shown, mine = 0, progress or Silent(), analyze.fingerprint()
         other = "FROM quire.documents WHERE terms <> %s"
         shown.begin("remaking words", self.db.value(f"SELECT count(*) {other}", mine), "documents")

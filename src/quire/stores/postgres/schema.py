@@ -16,7 +16,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 MIN_SERVER = 150_000
 MIN_VECTOR = (0, 7)
-_LOCK = 0x51756972  # "Quir": whoever holds it may change the schema
+_LOCK = 0x51756972  # "Quir": its holder may change the schema
 _NO_VECTOR = (
     "has no pgvector, which Quire needs. Whoever runs the server installs it, and then types in this"
     " database: CREATE EXTENSION vector"

@@ -1,8 +1,8 @@
 """The vectors of a PostgreSQL library: pgvector's halfvec, found by an HNSW index for each model.
 
-In go vectors of texts, out come the chunks nearest to one. Always: a vector belongs to a text of a
-document, and serves every chunk of it that has that text; one whose text is gone is cached until
-there are too many; filters and scope apply before the cut; writing is part of the store's transaction.
+Input: vectors of texts. Output: the chunks nearest to one. Always: a vector belongs to a text of a
+document, and to every chunk of it with that text; a vector whose text is gone is cached until there are
+too many; filters and scope apply before the limit; writing is part of the store's transaction.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 REMEMBERED = 10_000  # cached vectors of texts that are gone
-EXACT = 20_000  # chunks within filters: so many are compared one by one, which misses none
+EXACT = 20_000  # chunks within filters: up to this many are compared one by one, which misses none
 _MAX_INDEXED = 4000  # numbers of a vector that HNSW takes
 _LIVE = "EXISTS (SELECT 1 FROM quire.chunks AS c WHERE c.document = v.document AND c.digest = v.digest)"
 

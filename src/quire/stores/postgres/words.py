@@ -1,13 +1,13 @@
 """The keyword index of a PostgreSQL library: the terms of chunks in tsvectors, ranked by BM25.
 
-In go the terms of chunks, out come chunks with the scores that SQLite's bm25() gives them. The server
-scores every chunk that matches, and cuts; Quire rescores the rest, with phrases. Always: filters and scope
-apply before the cut; writing is part of the store's transaction.
+Input: the terms of chunks. Output: chunks with the scores that SQLite's bm25() gives them. The server
+scores every chunk that matches, and keeps the best; Quire rescores these, with phrases. Always: filters and
+scope apply before the limit; writing is part of the store's transaction.
 
 A tsvector holds a term's places, labelled A in the heading, B in the headings above it and C in the text.
-A term in a heading has as many more places, which touch no other, as its weight says: so the number of
-its places is its weighted frequency, and ts_rank() tells that number (see `_frequency`). Besides terms it
-holds signs: `=term` of the heading, `@` and `!` of the collection and the kind.
+A term in a heading gets more places, adjacent to no other, by its weight: so the number of its places is
+its weighted frequency, and ts_rank() gives that number (see `_frequency`). Besides terms it holds signs:
+`=term` of the heading, `@` and `!` of the collection and the kind.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from quire.stores.postgres.filters import conditions
 from quire.stores.rows import MAX_CHUNKS
 
 TYPES = ("int8", "int4", "text", "int4", "tsvector")
-CANDIDATES = 20_000  # chunks to score; in a larger library, words that would bring more only rank
+CANDIDATES = 20_000  # chunks to score; in a larger library, words that would match more only rank
 RESCORED_CHUNKS = 1000  # the best by their words, where phrases must be scored here
 SAMPLE = 20_000  # chunks in which terms are counted that are too many to count
 SAMPLE_OF_PAIRS = 5000  # chunks in which pairs are counted whose words are in more; in a larger library
 
 _K1, _B = 1.2, 0.75
 _NO_WEIGHT = 1e-6  # of a term in more than half of the chunks
-_COUNTING = 0x51756973  # whoever holds this lock counts common terms
+_COUNTING = 0x51756973  # the holder of this lock counts common terms
 _LABELS = "ABC"
 _BITS = (3 << 14, 2 << 14, 1 << 14)
 _LAST = 12_000  # place of a term; those behind it are for weights. A tsvector knows places up to 16,383,
@@ -173,7 +173,7 @@ class Bm25:
     def makers(self) -> frozenset[str]:
         """The fingerprints of the analyzers that made the terms, each found by a step along the index.
 
-        Documents without one are older: they are taken to be this analyzer's.
+        Documents without one are older: Quire assumes that this analyzer made their terms.
         """
         statement = (
             "WITH RECURSIVE makers (name) AS (SELECT min(terms) FROM quire.documents UNION ALL"
@@ -206,7 +206,7 @@ class Bm25:
         """Those of the chunks that have everything a query requires, and nothing that it excludes."""
         groups = [matching.whole(terms) for terms in query.demanded]
         without, ids = matching.whole(query.left_out), list(chunks)
-        if not all(groups):  # what says nothing is nowhere
+        if not all(groups):  # a phrase without terms matches nothing
             return set()
         wanted = [*map(_any, groups), *([f"!{_any(without)}"] if without else [])]
         if not wanted:
@@ -230,7 +230,7 @@ class Bm25:
         self._known = _Known(version, int(chunks or 0), average, common, {})
 
     def _common(self, query: Query) -> frozenset[str]:
-        """Terms that only rank. In a scope they are counted: the stored ones tell of all collections."""
+        """Terms that only rank. In a scope they are counted: the stored ones are of all collections."""
         if not self.db.is_scoped:
             return analyze.STOP.union(self._known.common)
         terms = {t for group in query.groups for term in group for t in analyze.terms(term.text)}

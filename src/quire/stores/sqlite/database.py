@@ -1,7 +1,7 @@
 """A SQLite database: its connection and transactions, and what all parts of a store use.
 
-In goes a path, out come a connection and transactions on it. Always: a transaction is on the file that is
-at the path, and a file that was replaced is never written to; the schema is upgraded after a backup.
+Input: a path. Output: a connection and transactions on it. Always: a transaction is on the file that is at
+the path, and a file that was replaced is never written to; the schema is upgraded after a backup.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class FileConnection(FileOpener):
         """
         if self._file is None or self.read_only:
             return False
-        self._db.execute("BEGIN IMMEDIATE")  # until nobody writes to the old file, which none begins to now
+        self._db.execute("BEGIN IMMEDIATE")  # waits until nobody writes to the old file; nobody begins to now
         self._db.execute("ROLLBACK")
         if self._file.has_changes():
             self._checkpoint(_PATIENCE)

@@ -68,7 +68,7 @@ class SqliteDocuments(SqliteRemaking):
         return row, old is not None
 
     def _replace(self, new: Prepared, row: int, updated_at: int) -> int:
-        """Put a document in the place of its old version, whose parts are removed."""
+        """Replace a document's old version, and remove the old parts."""
         self._drop_parts(row)
         self.vectors.rebind(row, new.digests, self.generation() + 1)
         self.db.execute(

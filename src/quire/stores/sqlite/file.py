@@ -1,7 +1,7 @@
 """The file of a SQLite library: opening it, and whether it is still the one at its path.
 
-In go a path and the state that a connection sees; out comes whether the connection may be used. Always:
-the file is read through SQLite alone, because closing another descriptor of it would drop all locks that
+Input: a path and the state that a connection sees. Output: whether the connection may be used. Always:
+the file is read only through SQLite, because closing another descriptor of it would drop all locks that
 this process has on it; files that are not libraries stay unchanged; nothing here writes.
 """
 
@@ -45,7 +45,7 @@ _SMALLEST = 512  # bytes of a database: a page. SQLite takes a file of one byte 
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
 _CACHE = 16_000  # kB of pages at most, of which a small library takes little
-_TICK_NS = 20_000_000  # file systems may give two writes so close to each other the same time
+_TICK_NS = 20_000_000  # file systems may give two writes this close the same time
 _PAUSES = (0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # seconds until another process is done
 
 Place = tuple[int, int]  # device and inode
@@ -128,7 +128,7 @@ class OpenFile:
         self._log: int | None = None
         self._salt = b""  # of the log, when it was last seen to have changes to this file
         self._facts: tuple[int, ...] | None = None  # of the file, when its content was last looked at
-        self._is_old = False  # and whether it was so old then that a later write has another time
+        self._is_old = False  # whether it was old enough then that a later write has another time
         self._state: State | None = None  # what its content was
 
     def note_log(self) -> None:
@@ -286,8 +286,8 @@ def _beside(path: str) -> Beside:
 def _join(path: str, place: Place | None) -> None:
     """Count one more connection. Raises LibraryHeld if the others share files that were deleted.
 
-    SQLite gives all connections of a process to one file the same -shm file, though another be at its path
-    by now. Other processes use that one: they and we would know nothing of each other's locks.
+    SQLite gives all connections of a process to one file the same -shm file, even if another is at its path
+    by now. Other processes use the new one: they and we would not see each other's locks.
     """
     for pause in _PAUSES:
         if _joined(path, place):
@@ -377,8 +377,8 @@ class FileOpener:
 
     def _identify(self) -> None:
         """Refuse a file that is no database, another program's, or a newer Quire's. Nothing is written."""
-        # Through SQLite alone: whoever closes a file that was opened in another way drops the locks that all
-        # of this process's connections have on it. Then another process may delete their log.
+        # Only through SQLite: closing a file that was opened in another way drops the locks of all
+        # connections of this process on it. Then another process may delete their log.
         # Only a file with a log beside it needs more than itself to be read; opened otherwise, it gets one.
         foreign = self._error("is not a library. It was left as it is; name another file.")
         if os.path.getsize(self.path) < _SMALLEST:

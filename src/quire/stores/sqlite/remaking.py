@@ -1,8 +1,8 @@
-"""The terms of a SQLite library made again, where another analyzer made them.
+"""Remake the terms of a SQLite library that another analyzer made.
 
-Terms can only be removed from the index by who can make them again: so nothing is written to a library
-before its terms are this analyzer's. A new index is filled beside the old one, some documents in each
-transaction, and takes its place at the end. Searches use the old one until then.
+Removing terms from the index needs the same terms again, so nothing is written to a library before this
+analyzer has made its terms. A new index is filled beside the old one, some documents in each transaction,
+and replaces it at the end. Searches use the old one until then.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SqliteRemaking(SqliteWords, SqliteVectors):
             yield
 
     def remake_words(self, progress: Progress | None = None) -> int:
-        """Make the terms of all documents again, some documents at a time; how many documents.
+        """Remake the terms of all documents, some documents at a time; returns how many documents.
 
         Until all are made, searches use the old terms.
         """
@@ -76,9 +76,9 @@ class SqliteRemaking(SqliteWords, SqliteVectors):
             return len(rows)
 
     def _end_remake(self) -> bool:
-        """Put the new index in the place of the old one; whether that was possible.
+        """Replace the old index with the new one; returns whether that was possible.
 
-        It is not where a document has changed since its terms were made: then all are made again.
+        It is not if a document has changed since its terms were made: then all are remade.
         """
         changed = self.db.execute(
             "SELECT 1 FROM remade AS r LEFT JOIN documents AS d ON d.seq = r.document"
@@ -98,7 +98,7 @@ class SqliteRemaking(SqliteWords, SqliteVectors):
         return True
 
     def _begin_remake(self) -> None:
-        """Begin a new index beside the old one, or go on with one that was begun."""
+        """Begin a new index beside the old one, or continue one."""
         next_maker = self.db.execute("SELECT value FROM facts WHERE name = 'terms_next'").fetchone()
         if next_maker != (analyze.fingerprint(),):
             self._note_fact("terms_next", analyze.fingerprint())

@@ -1,6 +1,6 @@
 """The vectors of a SQLite library.
 
-In go vectors of chunks, out come the chunks nearest to one. A search scans signatures of one bit for each
+Input: vectors of chunks. Output: the chunks nearest to one. A search scans signatures of one bit for each
 number, and rescores the best with eight bits for each. Always: blocks and vectors agree; a vector whose
 chunk is gone is cached by its text until its slot is needed; writing is part of the store's transaction.
 """

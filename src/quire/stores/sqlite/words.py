@@ -1,6 +1,6 @@
 """The keyword index of a SQLite library.
 
-In go the terms of chunks, out come chunks with scores. Writing is part of the store's transaction.
+Input: the terms of chunks. Output: chunks with scores. Writing is part of the store's transaction.
 """
 
 from __future__ import annotations

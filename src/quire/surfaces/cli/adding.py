@@ -178,7 +178,7 @@ def remove(
 
 
 def _all_missing(sources: tuple[str, ...]) -> Report | None:
-    """What to report where no source is there, nor could be anywhere else."""
+    """What to report if no source exists, or could exist elsewhere."""
     from quire.ingest.report import Report
     from quire.sources.files import Skipped, printable
     from quire.sync import is_web
@@ -189,7 +189,7 @@ def _all_missing(sources: tuple[str, ...]) -> Report | None:
 
 
 def _add_one(opened: Library, source: str, given: dict[str, Any], bar: Progress) -> Report:
-    """Add one source; one that cannot be read is reported, and the rest goes on."""
+    """Add one source. If it cannot be read, report it and go on."""
     from quire.errors import SourceMoved
     from quire.ingest.report import Report
     from quire.sources.files import Skipped
@@ -213,12 +213,12 @@ def _follows(moved: SourceMoved) -> bool:
 
 
 def _patterns(given: tuple[str, ...]) -> list[str] | None:
-    """The patterns of an option; None if it was not given, none of them for ''."""
+    """The patterns of an option; None if it was not given, empty for ''."""
     return [pattern for pattern in given if pattern] if given else None
 
 
 def _plan_each(library: str | None, sources: tuple[str, ...], given: dict[str, Any], as_json: bool) -> int:
-    """Show what adding each source would change; the exit code. No library is made for that."""
+    """Show what adding each source would change, without creating a library. Returns the exit code."""
     from quire.surfaces import render
 
     if "-" in sources:
@@ -241,7 +241,7 @@ def _plan_each(library: str | None, sources: tuple[str, ...], given: dict[str, A
 
 
 def _opened_or_empty(library: str | None) -> Library:
-    """The library, or an empty one in memory where there is none."""
+    """The library, or an empty one in memory if there is none."""
     from quire.errors import NoResults
     from quire.library import Library
 
@@ -252,7 +252,7 @@ def _opened_or_empty(library: str | None) -> Library:
 
 
 def _show_plans(plans: list[Plan], as_json: bool) -> int:
-    """Show plans; the exit code that doing them would have."""
+    """Show plans; returns the exit code that applying them would have."""
     from quire.surfaces import render
 
     for plan in plans:

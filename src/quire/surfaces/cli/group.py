@@ -30,7 +30,7 @@ class _Command(click.Command):
         return super().parse_args(ctx, options.with_excluded_words(args) if takes_query else args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run it with text that can be stored and printed, whatever was typed; files keep their names."""
+        """Run it with arguments that can be stored and printed; file names stay unchanged."""
         for parameter in self.params:
             if parameter.type is click.STRING and parameter.name:
                 ctx.params[parameter.name] = _as_text(ctx.params[parameter.name])
@@ -47,10 +47,10 @@ def _as_text(value: Any) -> Any:
 
 class _Commands(click.Group):
     command_class = _Command
-    group_class = type  # groups within are of this class, too
+    group_class = type  # subgroups have this class, too
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; Ctrl-C ends it as it ends other programs, where it says no more itself."""
+        """Run a command. Ctrl-C ends it like other programs, unless it handles that itself."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

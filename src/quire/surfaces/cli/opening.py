@@ -1,4 +1,4 @@
-"""The library that a command works on, and the settings in force."""
+"""The library that a command works on, and the active settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def open_library(name: str | None, *, create: bool = False) -> Library:
-    """Open the library that is meant. Raises NoResults if there is none and `create` is not given."""
+    """Open the command's library. Raises NoResults if there is none and `create` is not given."""
     from quire.library import Library
 
     try:
@@ -29,14 +29,14 @@ def open_library(name: str | None, *, create: bool = False) -> Library:
 
 
 def library_url(name: str | None, *, create: bool = False) -> str:
-    """The library that is meant: as named, as the settings say, or the nearest one."""
+    """The command's library: the named one, the one in the settings, or the nearest one."""
     from quire.places import default_url
 
     return in_utf8(name or load_settings().library or default_url(create=create))
 
 
 def in_utf8(name: str) -> str:
-    """The name of a library. Raises SettingError for one that no database takes."""
+    """The name of a library. Raises SettingError for one that no database accepts."""
     from quire.surfaces import render
 
     if render.as_text(name) != name:
@@ -45,7 +45,7 @@ def in_utf8(name: str) -> str:
 
 
 def load_settings() -> Config:
-    """The settings in force, loaded once for a command. What the user should know goes to stderr."""
+    """The active settings, loaded once for a command. Notes for the user go to stderr."""
     from quire import settings
     from quire.surfaces import render
 

@@ -28,7 +28,7 @@ def note(text: str) -> None:
 
 
 def note_no_sources() -> None:
-    """Tell the user that nothing was named yet."""
+    """Tell the user that there are no sources yet."""
     note("The library has no sources. Name one with: quire add ./docs")
 
 
@@ -40,14 +40,14 @@ def complain(text: str) -> None:
 
 
 def progress_bar() -> Any:
-    """A progress bar on stderr; none where that is no terminal."""
+    """A progress bar on stderr; none if stderr is no terminal."""
     from quire.surfaces import bar
 
     return bar.shown_bar() if sys.stderr.isatty() else bar.hidden()
 
 
 def show_report(report: Report, as_json: bool, *, names_missing: bool = True) -> None:
-    """What became of each source: a summary on stdout, problems on stderr."""
+    """Show a report: a summary on stdout, problems on stderr."""
     from quire.surfaces import render
 
     for failed in report.failed:
@@ -65,7 +65,7 @@ def show_report(report: Report, as_json: bool, *, names_missing: bool = True) ->
 
 
 def show_found(found: Found, as_json: bool) -> None:
-    """The results of a search, best first."""
+    """Show the results of a search, best first."""
     from quire.surfaces import render
 
     if as_json:
@@ -83,7 +83,7 @@ def show_found(found: Found, as_json: bool) -> None:
 
 
 def show_gone(what: str, rows: list[DocumentRow], dry_run: bool, as_json: bool) -> None:
-    """What was removed or forgotten, or would be."""
+    """Show what was removed or forgotten, or would be."""
     from quire.surfaces import render
 
     done = {"remove": "removed", "forget": "forgotten"}[what]

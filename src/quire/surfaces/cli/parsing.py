@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def each_document(files: tuple[str, ...], settings: Config, do: Callable[[Tree], None]) -> int:
-    """Do something with each document; say which failed and go on. The exit code."""
+    """Do something with each document; report failures and go on. Returns the exit code."""
     from quire.surfaces import render
     from quire.tree import Tree
 

@@ -96,7 +96,7 @@ def _show_list(as_json: bool) -> None:
 
 
 def _named(file: Path | None) -> Path:
-    """The file that is meant: the nearest one, one by its name, or the one in a folder."""
+    """The project file: the nearest one, one by its name, or the one in a folder."""
     if file is None:
         if found := settings.project_file():
             return found
@@ -108,7 +108,7 @@ def _named(file: Path | None) -> Path:
 
 
 def _show(file: SettingsFile) -> None:
-    """Print what a file sets, first what it may, then what needs trust. The file's text could mislead."""
+    """Print a file's settings, first the allowed ones, then those that need trust. Its text could mislead."""
     own = settings.user_settings(os.environ)
     needed = file.narrowing(own)[1]
     wanted = {name: value for name, value in policy.values(file.over(own)) if name in _set_by(file.content)}

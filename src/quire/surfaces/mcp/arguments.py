@@ -14,7 +14,7 @@ MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS = 6000, 200, 25_000
 
 
 def _as_list(value: object) -> object:
-    """A list from what some clients send instead: one string, or JSON in a string."""
+    """A list. Some clients send one string instead, or JSON in a string."""
     if not isinstance(value, str):
         return value
     try:
@@ -60,7 +60,7 @@ class Arguments(BaseModel):
 
     @classmethod
     def schema_of(cls) -> dict[str, Any]:
-        """The JSON schema, without what the tool's name and description say already."""
+        """The JSON schema, without what the tool's name and description already say."""
         schema = cls.model_json_schema()
         del schema["title"], schema["description"]
         for argument in schema["properties"].values():
@@ -69,7 +69,7 @@ class Arguments(BaseModel):
 
     @classmethod
     def checked(cls, given: dict[str, Any]) -> Any:
-        """Arguments from what a client sent. Raises SettingError, naming each that is wrong."""
+        """The arguments that a client sent. Raises SettingError, naming each that is wrong."""
         try:
             return cls.model_validate({name: value for name, value in given.items() if value is not None})
         except ValidationError as problem:

@@ -1,7 +1,7 @@
-"""The threads behind the MCP server: one reads and one writes, each with a library of its own.
+"""The threads behind the MCP server: one reads and one writes, each with its own library.
 
-Always: a long add holds up no search; a library is opened by the thread that uses it, when it is first
-needed; a job that is told to stop does so between two transactions.
+Always: a long add delays no search; each thread opens its library on first use; a cancelled job stops
+between two transactions.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 T = TypeVar("T")
-_LONGEST = 200  # characters of each thing that is told of a job
+_LONGEST = 200  # characters of each text in a job's status
 
 
 class Stopped(Exception):
-    """Work was told to stop."""
+    """The job was cancelled."""
 
 
 class Nothing(Exception):
@@ -36,22 +36,22 @@ class Nothing(Exception):
 
 
 class Job:
-    """One add, and how far it has come: the library tells it, status shows it."""
+    """One add and its progress: the library reports it, status shows it."""
 
     def __init__(self, what: str) -> None:
         self.id, self.what = secrets.token_hex(4), what
         self.state, self.result = "waiting", ""
         self.work, self.unit, self.done, self.total, self.failed = "", "", 0, 0, 0
-        self.before = 0  # done in earlier pieces of work: progress never falls
+        self.before = 0  # done in earlier pieces of work: progress never decreases
         self.stop = threading.Event()
 
     def start(self) -> None:
-        """Its turn has come."""
+        """Mark the job as started."""
         self._go_on()
         self.state = "running"
 
     def begin(self, work: str, total: int, unit: str) -> None:
-        """A piece of work begins."""
+        """Begin a piece of work."""
         self._go_on()
         done, self.done = self.done, 0
         self.before += done
@@ -69,7 +69,7 @@ class Job:
 
     @property
     def so_far(self) -> str:
-        """How far it has come, in words."""
+        """The progress, in words."""
         failed = f", {self.failed:,} failed" if self.failed else ""
         return f"{self.work}: {self.done:,} of {self.total:,} {self.unit}{failed}" if self.work else ""
 
@@ -104,7 +104,7 @@ class Threads:
         self._opening_anew = threading.Lock()
 
     def read(self, work: Callable[[Library], T]) -> asyncio.Future[T]:
-        """Do something with a library that others may be writing to. Raises Nothing if there is none."""
+        """Run a read on a library that others may be writing to. Raises Nothing if there is none."""
 
         def run() -> T:
             return self._work(work, False, self._writer)
@@ -112,19 +112,19 @@ class Threads:
         return asyncio.get_running_loop().run_in_executor(self._reader, run)
 
     def write(self, work: Callable[[Library], T], *, create: bool) -> asyncio.Future[T]:
-        """Do something that writes, after all that was asked for before."""
+        """Run a write, after all earlier ones."""
 
         def run() -> T:
             try:
                 return self._work(work, create, self._reader)
-            finally:  # what it could not fold into the file while the other thread was reading
+            finally:  # checkpoint what it could not while the other thread was reading
                 with suppress(RuntimeError):  # it has ended
                     self._reader.submit(self._settle)
 
         return asyncio.get_running_loop().run_in_executor(self._writer, run)
 
     def _work(self, work: Callable[[Library], T], create: bool, other: ThreadPoolExecutor) -> T:
-        """Do something; if the library was restored, and the other thread must close it, once it has."""
+        """Run work. If the library was restored, run it again once both threads have closed the old one."""
         try:
             return work(self._library(create))
         except LibraryHeld:
@@ -153,7 +153,7 @@ class Threads:
         return library
 
     def close(self) -> None:
-        """Close the library, after the work under way."""
+        """Close the library, after the current work."""
         for thread in (self._reader, self._writer):
             thread.submit(self._let_go)
             thread.shutdown()

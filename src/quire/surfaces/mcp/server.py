@@ -1,7 +1,7 @@
-"""What the MCP server does with the calls it gets.
+"""The MCP server's calls and resources.
 
 Always: nothing is opened, and no model is loaded, before a call needs it; local files are read only
-within the roots; work that is cancelled leaves what was written before, whole.
+within the roots; cancelled work keeps what it wrote before, whole.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ INSTRUCTIONS = (
 )
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
-_MOST_JOBS = 10  # that are remembered
-_TICK = 0.1  # seconds between looks at how far an add has come
+_MOST_JOBS = 10  # the most jobs to remember
+_TICK = 0.1  # seconds between checks of an add's progress
 
 
 class Service:
-    """What the server does with the calls it gets."""
+    """Answers the calls of the server."""
 
     def __init__(self, url: str, config: Config, *, read_only: bool, roots: Iterable[Path] = ()) -> None:
         if url == ":memory:":
@@ -72,7 +72,7 @@ class Service:
         self.roots = [root.resolve() for root in roots]
         self.tools = {tool.name: tool for tool in TOOLS if not (tool.writes and read_only)}
         self.jobs: dict[str, Job] = {}
-        # The SDK's MCPServer stands on this one; it would take unknown arguments, and list without cursors.
+        # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
         self.server: Server[Any] = Server(
             "quire",
             version=VERSION,
@@ -86,7 +86,7 @@ class Service:
         )
 
     def close(self) -> None:
-        """Stop what is under way, and let go of the library."""
+        """Stop the running jobs, and close the library."""
         for job in self.jobs.values():
             job.stop.set()
         self.threads.close()
@@ -152,7 +152,7 @@ class Service:
             job.stop.set()  # the call was cancelled
 
     def _job(self, what: str) -> Job:
-        """A new job; the oldest of those that have ended are forgotten."""
+        """A new job. The oldest finished ones are dropped."""
         ended = [job.id for job in self.jobs.values() if job.state not in ("waiting", "running")]
         for old in ended[: max(0, len(self.jobs) - _MOST_JOBS + 1)]:
             del self.jobs[old]
@@ -215,7 +215,7 @@ class Service:
 
 
 def _told(tool: Tool) -> Told:
-    """A tool as clients are told of it."""
+    """A tool as clients see it."""
     return Told(
         name=tool.name,
         description=tool.arguments.__doc__,
@@ -237,7 +237,7 @@ def _run(tool: Tool, asked: Any, library: Library) -> Answer:
 
 
 def _index(library: Library, asked: Add, sources: list[str], job: Job) -> Answer:
-    """Add one source after the other; one that cannot be read is reported, and the rest goes on."""
+    """Add sources one by one. A source that cannot be read is reported, and the others go on."""
     from quire.ingest.report import Report
     from quire.sources.files import Skipped
 
@@ -257,7 +257,7 @@ def _index(library: Library, asked: Add, sources: list[str], job: Job) -> Answer
 
 
 async def _watched(job: Job, work: asyncio.Future[Answer], context: ServerRequestContext[Any]) -> Answer:
-    """Wait for work and tell the client how far it has come."""
+    """Wait for work and report its progress to the client."""
     told = 0
     while not work.done():
         await asyncio.wait([work], timeout=_TICK)
@@ -269,7 +269,7 @@ async def _watched(job: Job, work: asyncio.Future[Answer], context: ServerReques
 
 
 def _resolved(root: Path, source: str) -> Path | None:
-    """Where a path leads, links followed; a relative one begins at the root."""
+    """The real path of a path, links followed; a relative one begins at the root."""
     try:
         return (root / source).resolve()
     except (OSError, RuntimeError, ValueError):  # a loop of links, a name too long, a NUL
@@ -277,7 +277,7 @@ def _resolved(root: Path, source: str) -> Path | None:
 
 
 def _resources(cursor: str, library: Library) -> ListResourcesResult:
-    """Documents, a hundred at a time. Their titles are text of documents, so they are not told here."""
+    """Documents, a hundred at a time, without titles: these are text of documents."""
     from quire.ingest.named import DOCUMENTS
 
     with library.store.reading():
@@ -298,7 +298,7 @@ def _resources(cursor: str, library: Library) -> ListResourcesResult:
 
 
 def _resource(uri: str, library: Library) -> ReadResourceResult:
-    """A document or a section, what cannot be seen in it made visible."""
+    """A document or a section, with invisible characters made visible."""
     address = _address(uri)
     found, row = library.read(address), library.document(address)
     said = text.visible(found.text)

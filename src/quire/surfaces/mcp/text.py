@@ -1,9 +1,8 @@
-"""What agents are told: Markdown in which everything that comes from documents is quoted.
+"""Answers for agents: Markdown in which everything from documents is quoted.
 
-Always: text of documents stands only on lines that begin with `> ` or in a fence that it cannot close;
-characters that cannot be seen are written as their codes; an answer counts no more than its max_tokens,
-and one that was cut says so and has a cursor, which is good for as long as what it reads from stays
-the same, in any process.
+Always: text of documents is only on lines that begin with `> ` or in a fence that it cannot close;
+invisible characters are written as their codes; an answer has at most max_tokens; an answer that was cut
+says so and has a cursor, which is valid in any process until the content changes.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from quire.errors import (
 from quire.surfaces import render
 from quire.tokens import Counter, counter
 
-# Beside what render.safe shows: hyphens, joiners and fillers that nobody sees, shorthand and music formats.
+# Besides those of render.safe: invisible hyphens, joiners and fillers, shorthand and music formats.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
 )
 _LONGEST_ERROR = 400  # characters: one may name every heading of a document
 _CODE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
-# What the library tells people to type, and what agents do instead.
+# The commands in the library's messages, and what agents do instead.
 _FOR_AGENTS = {
     "quire add ./docs": "the tool add",
     "quire remember TEXT": "the tool remember",
@@ -54,7 +53,7 @@ _ADVICE: dict[type[QuireError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool says: text, and the same as data where a client can use that."""
+    """The answer of a tool: text, and the same as data for clients that can use it."""
 
     text: str
     data: dict[str, Any] | None = None
@@ -62,7 +61,7 @@ class Answer:
 
 
 def visible(text: str) -> str:
-    """Text with every character that cannot be seen written as its code, and one kind of line end."""
+    """Text with every invisible character written as its code, and one kind of line end."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _INVISIBLE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", render.safe(text))
 
@@ -73,18 +72,18 @@ def on_one_line(text: str) -> str:
 
 
 def meant(name: str) -> str:
-    """A name as it is stored, from one that was made visible."""
+    """The stored name of a visible one."""
     return _CODE.sub(_meant, name)
 
 
 def _meant(found: re.Match[str]) -> str:
-    """The character of a code; a code that stands for none, or for half of one, stays as it is."""
+    """The character of a code. A code for no character, or for half of one, stays unchanged."""
     code = int(found[1], 16)
     return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else found[0]
 
 
 def quoted(text: str) -> str:
-    """Text in a block quote: no line of it can stand outside."""
+    """Text in a block quote, with no line outside it."""
     return "\n".join(f"> {line}" for line in visible(text).split("\n"))
 
 
@@ -103,7 +102,7 @@ def quoted_note(text: str) -> str:
 
 
 def failure(error: QuireError) -> Answer:
-    """What went wrong and what to do next, in a few lines whatever it names."""
+    """What went wrong and what to do next, in a few lines."""
     advice = next(_ADVICE[kind] for kind in type(error).__mro__ if kind in _ADVICE)
     said = str(error)
     said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}…"
@@ -111,7 +110,7 @@ def failure(error: QuireError) -> Answer:
 
 
 def nothing(of_entries: bool, read_only: bool) -> Answer:
-    """What to do where there is no library, or nothing in it."""
+    """What to do if there is no library, or nothing in it."""
     what, tool, command = ("indexed", "add", "quire add ./docs")
     if of_entries:
         what, tool, command = ("remembered", "remember", "quire remember TEXT")
@@ -120,16 +119,16 @@ def nothing(of_entries: bool, read_only: bool) -> Answer:
 
 
 def short_digest(*values: object) -> str:
-    """Eight characters that tell values apart."""
+    """A digest of eight characters."""
     told = json.dumps(values, sort_keys=True, default=str)
     return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
 class Page:
-    """Where an answer begins, how long it may be, and the cursor for what comes after it.
+    """Where an answer begins, how long it may be, and the cursor for the next one.
 
-    `version` changes when what is read from does: then a cursor is stale. A cursor holds no secret
-    and opens nothing: its digests guard against mistakes, and everything else is asked for again.
+    `version` changes with the content: then a cursor is stale. A cursor holds no secret and grants
+    nothing: its digests guard against mistakes, and everything else is queried again.
     """
 
     def __init__(
@@ -143,7 +142,7 @@ class Page:
         self.start = self._read(arguments.get("cursor", ""))
 
     def cursor(self, place: int) -> str:
-        """What to hand in to go on from a place."""
+        """The cursor that continues from a place."""
         told = f"{place}.{self._asked}.{self._version}"
         return f"{told}.{short_digest(told)}"
 
@@ -164,7 +163,7 @@ class Page:
         return int(place)
 
     def count(self, text: str) -> int:
-        """How many tokens a text is."""
+        """The number of tokens in a text."""
         return self._counter.count(text, 0, len(text))
 
     def clip(self, text: str, tokens: int) -> str:
@@ -182,7 +181,7 @@ class Page:
         gap: str = "\n",
         cursors: bool = True,
     ) -> tuple[str, int]:
-        """As many rows as fit, from the page's start on, and where they end; the first is cut if need be."""
+        """As many rows as fit, from the page's start on, and where they end; the first is cut if needed."""
         kept: list[str] = []
         tail = [self.clip(line, self.max_tokens // 5) for line in tail]
         room = self.max_tokens - self.count("\n\n".join((head, *tail)))

@@ -202,7 +202,7 @@ class Status(Arguments):
 
 
 def status(library: Library | None, asked: Status, about: dict[str, Any], settings: TokenSettings) -> Answer:
-    """What is there as text and as data; `about` has what the server knows itself."""
+    """The content of the library as text and as data; `about` has the server's own facts."""
     from quire.stores import Counts
 
     page = Page("status", asked.model_dump(), "", settings)
@@ -244,7 +244,7 @@ class ContextArguments(Arguments):
 
 
 def context(library: Library, asked: ContextArguments) -> Answer:
-    """A context pack. It is packed again, smaller, for as long as what stands around it does not fit."""
+    """A context pack. It is packed again, smaller, until it fits together with the text around it."""
     page, room = _page("context", asked, library, ""), asked.max_tokens - _AROUND
     while True:
         found = library.context(
@@ -292,7 +292,7 @@ class Recall(Arguments):
 
 
 def recall(library: Library, asked: Recall) -> Answer:
-    """The best of what was kept, as search shows documents."""
+    """The best memories and knowledge, shown as search shows documents."""
     with library.store.reading():
         page = _page("recall", asked, library, library.store.version())
         found = library.recall(

@@ -1,7 +1,7 @@
 """Serve over standard input and output, or over HTTP.
 
-Always: requests over HTTP come from where they say, and with the key if there is one; over standard
-input, a line that cannot be read is mended or answered.
+Always: HTTP requests have a checked Host and Origin, and the key if there is one; on standard input, an
+unreadable line is repaired or answered.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def serve(service: Service) -> None:
     """Serve over standard input and output until the client closes them."""
 
     async def main() -> None:
-        # While this is open, what anything else prints goes to stderr: the SDK keeps stdout to itself.
+        # While this is open, other prints go to stderr: only the SDK writes to stdout.
         options = service.server.create_initialization_options()
         async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
             readable, received = anyio.create_memory_object_stream[SessionMessage](0)
@@ -57,7 +57,7 @@ async def _relay(
     readable: WriteStream[SessionMessage],
     outgoing: WriteStream[SessionMessage],
 ) -> None:
-    """Hand on messages. What cannot be read is mended or answered: no client waits in vain."""
+    """Pass messages on. An unreadable one is repaired or answered, so that no client waits in vain."""
     async with incoming, readable:
         async for item in incoming:
             line = _unreadable(item) if isinstance(item, Exception) else ""
@@ -77,7 +77,7 @@ def _unreadable(problem: Exception) -> str:
 
 
 def _mended(line: str) -> SessionMessage | None:
-    """A message that only half a surrogate pair made unreadable, such as half an emoji."""
+    """A repaired message that was unreadable only because of half a surrogate pair (half an emoji)."""
     whole = _ESCAPE.sub(lambda found: r"\ufffd" if found["half"] else found[0], line)
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False))
@@ -86,7 +86,7 @@ def _mended(line: str) -> SessionMessage | None:
 
 
 def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
-    """Serve over HTTP until interrupted. Raises SettingError where others could come in without a key."""
+    """Serve over HTTP until interrupted. Raises SettingError if others could connect without a key."""
     import uvicorn
 
     if not key and not _is_local(host):
@@ -141,7 +141,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _app(service: Service, host: str, port: int, key: str) -> ASGIApp:
-    """The application, behind the check of Host and Origin that the SDK leaves out beyond loopback."""
+    """The application, behind the check of Host and Origin that the SDK makes only on loopback."""
     names = ["127.0.0.1", "localhost", "[::1]"]
     names += [] if host in names else [host, socket.gethostname()]
     hosts = [f"{name}:{port}" for name in names]
@@ -156,7 +156,7 @@ def _app(service: Service, host: str, port: int, key: str) -> ASGIApp:
 
 
 class Keyed:
-    """Lets in only requests that bring the key."""
+    """Accept only requests with the key."""
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self.app, self.key = app, key.encode()
