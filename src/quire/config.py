@@ -243,7 +243,7 @@ class SearchSettings:
     meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
     min_cosine: float = 0.2  # chunks below this cosine similarity are dropped
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
-    document_evidence: float = 0.1  # how much the rest of a document counts for each of its chunks
+    document_evidence: float = 0.0  # how much the rest of a document counts for each of its chunks
     fusion: str = "sum"  # how words and meaning are added: "sum" of their scores, or "rrf" of their ranks
     max_result_tokens: int = 800  # no result is larger; what is larger is returned in parts
     merging: str = "bounded"  # how sections merge; "ra" merges by plain sums, with no bound and no floor
