@@ -165,13 +165,12 @@ def _span_of_chunks(chunks: Sequence[ChunkRow]) -> Span:
 
 def _span_of_section(found: Merged, section: SectionRow) -> Span:
     """The whole section if sections were merged, else its own text."""
-    if found.merged_from:
-        ends = section.end, section.byte_start, section.byte_end, section.start_line, section.end_line
-    else:
-        own = section.byte_own_end, section.start_line, section.own_end_line
-        ends = section.own_end, section.byte_start, *own
-    share = (ends[0] - section.start) / max(1, section.end - section.start)
-    return Span(section.start, *ends, round(section.tokens * share))
+    ends = section.end, section.byte_end, section.end_line
+    if not found.merged_from:
+        ends = section.own_end, section.byte_own_end, section.own_end_line
+    end, byte_end, end_line = ends
+    tokens = round(section.tokens * (end - section.start) / max(1, section.end - section.start))
+    return Span(section.start, end, section.byte_start, byte_end, section.start_line, end_line, tokens)
 
 
 def _address(document: DocumentRow, section: SectionRow, part: int = 0, last: int = 0) -> str:

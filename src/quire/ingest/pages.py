@@ -83,16 +83,10 @@ def add_pages(
 
 
 def plan_pages(
-    store: Store,
-    source: SourceRow,
-    config: Config,
-    *,
-    keeps: bool = False,
-    remake: bool = False,
-    progress: Progress | None = None,
+    store: Store, source: SourceRow, config: Config, *, keeps: bool = False, remake: bool = False
 ) -> Plan:
     """The changes that a page or a site would make. Raises SourceError if nothing is there."""
-    found = look_at_pages(store, source, config, remake=remake, progress=progress)
+    found = look_at_pages(store, source, config, remake=remake)
     old = {row.path: row for row in store.documents(Filters(source.collection, (source.kind,)))}
     items = [_item(new, old.get(new.path)) for new in found.new]
     gone = KEEP if keeps else REMOVE
