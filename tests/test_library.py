@@ -513,7 +513,9 @@ def test_neighbouring_parts_are_one_result_with_an_address(library: Library) -> 
     library.add(content=f"# A\n\n{filler}\n\n{zebras}\n\n{filler}\n", path="a.md", collection="c")
     result = library.search("zebra stripes").results[0]
     assert re.search(r"~\d+-\d+$", result.address)
-    assert library.read(result.address).text == library.source("c:a.md").decode()[result.start : result.end]
+    reading = library.read(result.address)
+    assert reading.text == library.source("c:a.md").decode()[result.start : result.end]
+    assert (reading.address, reading.start, reading.end) == (result.address, result.start, result.end)
     with pytest.raises(NoResults, match="has no part 98-99"):
         library.read("c:a.md#a~98-99")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quire import sentences
-from quire.address import of_section, split_part
+from quire.address import of_part, of_section, split_part
 from quire.cite import breadcrumb
 from quire.config import Config
 from quire.document import Document
@@ -42,7 +42,8 @@ def read(store: Store, row: DocumentRow, name: str, config: Config, max_tokens: 
     """
     section, others, parts = _section(store, row, name, config)
     start, end = _span_of(store, row, section, *parts) if parts else (section.start, section.end)
-    return _cited(store, row, section, start, end, others, config, max_tokens)
+    address = of_part(of_section(row.address, section.slug), *parts or (0, 0), is_root=not section.slug)
+    return _cited(store, row, section, address, start, end, others, config, max_tokens)
 
 
 def tree(store: Store, row: DocumentRow, config: Config) -> Tree:
@@ -85,6 +86,7 @@ def _cited(
     store: Store,
     row: DocumentRow,
     section: SectionRow,
+    address: str,
     start: int,
     end: int,
     others: int,
@@ -99,7 +101,6 @@ def _cited(
     if max_tokens is not None and count.count(source.text, start, end) > max_tokens:
         reach = count.reach(source.text, start, end, max_tokens)
         end = sentences.word_edge(source.text, start, max(reach, start + 1))
-    address = of_section(row.address, section.slug)
     if end < whole:
         left, line = count.count(source.text, end, whole), source.lines_at([end])[0]
         notes.append(f"{left:,} tokens from line {line} on were left out; raise max_tokens for {address}")
