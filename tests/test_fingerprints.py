@@ -15,7 +15,9 @@ from quire.errors import LibraryError
 from quire.ingest import plan as planning
 from quire.ingest import prepare
 from quire.library import Library
-from quire.stores import Filters
+from quire.query import parse
+from quire.stores import Filters, matching
+from quire.stores.matching import Phrase
 from tests.words import WORDS
 
 WORD = "emergencies"  # PyStemmer 2.2 makes `emerg` of it, 3.1 makes `emergenc`
@@ -221,3 +223,21 @@ def test_loose_terms_hold_what_both_stemmers_make() -> None:
     assert {"intern", "internal"} <= set(analyze.loose_terms("internal"))
     assert {"emerg", "emergenc"} <= set(analyze.loose_terms("emergency"))
     assert analyze.loose_terms("cat") == ["cat"]
+
+
+def test_a_common_word_of_another_stemmer_is_found() -> None:
+    """A stranger found: what most chunks have only ranks, so its other stems alone must not decide."""
+    common = frozenset({"emerg"})
+    loose = matching.word_query(parse("emergency"), common, loose=True)
+    assert Phrase(("emerg",)) in loose.rare
+    both = matching.word_query(parse("emergency zebra"), common, loose=True)
+    assert Phrase(("zebra",)) in both.rare
+    assert Phrase(("emerg",)) in both.others
+    assert Phrase(("emerge",)) not in both.rare
+
+
+def test_a_write_that_remakes_words_says_so(library: Library, caplog: pytest.LogCaptureFixture) -> None:
+    """Issue: remade, because …; a file is remade before anything is written to it."""
+    library.remember("zzz")
+    said = [record.message for record in caplog.records if "were remade, because PyStemmer" in record.message]
+    assert len(said) == is_sqlite(library)

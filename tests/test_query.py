@@ -159,7 +159,7 @@ def test_a_query_without_words_is_refused_as_empty(text: str) -> None:
 
 def test_a_place_to_look_is_nothing_to_look_for() -> None:
     """BAD_INPUTS: empty → a clear message."""
-    assert "is empty" in refusal("path:docs/ title:*")
+    assert "has only paths" in refusal("path:docs/ title:*")
 
 
 @pytest.mark.parametrize("text", ["-only", "-one -two", '-"a b"', "-one path:b", "-title:a"])

@@ -969,3 +969,46 @@ def test_a_folder_around_a_source_says_that_documents_are_held_twice(library: Li
     (warning,) = library.add(docs).warnings
     assert "twice" in warning
     assert library.add(docs).warnings == []
+
+
+def test_check_says_what_it_could_not_look_at(
+    tmp_path: Path, library: Library, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger found: a file that cannot be read was passed over in silence."""
+    from quire.sources import files
+
+    library.add(docs)
+    skipped = files.Skipped("inner", "permission denied", fails=True)
+    walk = files.walk
+    monkeypatch.setattr(files, "walk", lambda *args, **rest: iter([*walk(*args, **rest), skipped]))
+    changes = library.check()
+    assert not changes
+    assert [(failed.source, failed.reason) for failed in changes.failed] == [("inner", "permission denied")]
+
+
+def test_a_link_that_leads_nowhere_is_gone(library: Library, tmp_path: Path) -> None:
+    """A stranger found: neither pruned nor moved while the link itself was there."""
+    write(tmp_path / "t1", {"a.md": "# A"})
+    (tmp_path / "s").symlink_to("t1")
+    library.add(tmp_path / "s")
+    (tmp_path / "t1").rename(tmp_path / "t9")
+    assert library.refresh().failed == []
+    library.move_source(str(tmp_path / "s"), str(tmp_path / "t9"))
+    assert library.refresh().unchanged == 1
+
+
+def test_a_key_of_the_wrong_type_is_not_shown() -> None:
+    """A stranger found: a key that is a list was printed."""
+    from quire.config import DEFAULT, override
+
+    with pytest.raises(SettingError) as raised:
+        override(DEFAULT, {"embed": {"key": ["sk-secret"]}})
+    assert "sk-secret" not in str(raised.value)
+
+
+def test_a_query_may_begin_with_what_it_excludes(tmp_path: Path) -> None:
+    """A stranger found: in one argument with blanks it was taken for an option."""
+    write(tmp_path / "d", {"a.md": "# A\n\nzebra"})
+    run(tmp_path, "add", "d")
+    assert "d:a.md" in run(tmp_path, "search", "-lion zebra")[0]
+    assert "only paths" in run(tmp_path, "search", "path:*d*", code=2)[1]

@@ -93,6 +93,11 @@ def loose_terms(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def words_in(text: str) -> list[str]:
+    """The words of a text as they are written; a run of a script without spaces is one."""
+    return _WORD.findall(text)
+
+
 def readable(text: str) -> str:
     """Markdown without the targets of its links, whose words are not part of the text."""
     return _LINK_TARGET.sub("]", text) if "](" in text else text

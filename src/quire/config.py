@@ -341,7 +341,8 @@ def _fit(name: str, default: Any, value: Any) -> Any:
             raise ValueError
         return wanted(value)
     except (TypeError, ValueError):
-        raise SettingError(name, f"must be {_A[wanted]}, not {value!r}") from None
+        shown = "something else" if name in policy.secrets(DEFAULT) else repr(value)
+        raise SettingError(name, f"must be {_A[wanted]}, not {shown}") from None
 
 
 def _words(name: str, value: Any) -> tuple[str, ...]:

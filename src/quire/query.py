@@ -92,6 +92,7 @@ class Query:
 
 _OR, _AND = Term("OR"), Term("AND")
 _ONLY_NEGATED = "has only words to leave out: add one to look for"
+_ONLY_PATHS = "has only paths to look in: add a word to look for"
 _EMPTY = 'is empty: type some words, or a "phrase"'
 _LONG = f"Terms are cut to {MAX_CHARS} characters."
 _PROSE = "This is read as prose: its quotes and minus signs demand and leave out nothing."
@@ -110,7 +111,8 @@ def parse(text: str, max_terms: int = 64) -> Query:
     terms = [term for term, _ in used]
     groups, negated = _groups(used), tuple(term for term in terms if term.negated)
     if not groups:
-        raise SettingError("query", _ONLY_NEGATED if negated else _EMPTY)
+        only_paths = any(map(_is_filter, terms))
+        raise SettingError("query", _ONLY_NEGATED if negated else _ONLY_PATHS if only_paths else _EMPTY)
     notes = {
         f"Only the first {max_terms} terms are used.": len(found) > max_terms,
         _LONG: any(len(term.text) > MAX_CHARS for term, _ in found[:max_terms]),

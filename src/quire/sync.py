@@ -38,6 +38,7 @@ class Changes:
     missing: tuple[DocumentRow, ...]
     new: tuple[str, ...] = ()  # the addresses of new documents
     remade: tuple[DocumentRow, ...] = ()  # unchanged, but to be cut again
+    failed: tuple[Skipped, ...] = ()  # what could not be looked at
     kept: frozenset[int] = frozenset()  # missing documents that a refresh would keep
 
     def __bool__(self) -> bool:
@@ -292,6 +293,7 @@ def check(store: Store, config: Config, collection: str | None = None) -> Change
     started = time.monotonic()
     changed, missing = list[DocumentRow](), list[DocumentRow]()
     new, remade, kept = list[str](), list[DocumentRow](), set[int]()
+    failed = list[Skipped]()
     for plan in remaking.remake_plans(store, config, remake=False):
         rows = [item.row for item in plan.items if item.row]
         remade += [row for row in rows if collection in (None, row.collection)]
@@ -308,9 +310,10 @@ def check(store: Store, config: Config, collection: str | None = None) -> Change
         new += more.new
         remade += more.remade
         kept |= more.kept
+        failed += more.failed
     log.info("checked for updates in %.0f ms", (time.monotonic() - started) * 1000)
     found = _unique(changed), _unique(missing), tuple(sorted(set(new))), _unique(remade)
-    return Changes(*found, frozenset(kept))
+    return Changes(*found, tuple(failed), frozenset(kept))
 
 
 def _unique(rows: Iterable[DocumentRow]) -> tuple[DocumentRow, ...]:
@@ -323,7 +326,8 @@ def _check_files(plan: Plan) -> Changes:
     gone = tuple(item.row for item in plan.of(REMOVE, KEEP, MOVE) if item.row)
     new = tuple(of_document(plan.source.collection, item.path) for item in plan.of(ADD, MOVE))
     kept = frozenset(item.row.seq for item in plan.of(KEEP) if item.row and not item.leaves)
-    return Changes(rows[UPDATE], gone, new, rows[REMAKE], kept)
+    failed = tuple(Skipped(item.path, item.reason) for item in plan.items if item.fails)
+    return Changes(rows[UPDATE], gone, new, rows[REMAKE], failed, kept)
 
 
 def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:

@@ -104,7 +104,7 @@ def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
 def _is_gone(place: str) -> bool:
     """Whether nothing exists at a place. An unreadable place is not gone."""
     try:
-        os.lstat(place)
+        os.stat(place)  # noqa: PTH116  a link that leads nowhere is gone, too
     except OSError as problem:
         return isinstance(problem, FileNotFoundError | NotADirectoryError)
     return False

@@ -210,7 +210,12 @@ def check_moved(store: Store, others: Iterable[SourceRow], source: SourceRow, co
 
 
 def _exists(place: str) -> bool:
-    return os.path.lexists(files.unprintable(place))
+    """Whether something is at a place. A link that leads nowhere is not; what cannot be looked at is."""
+    try:
+        os.stat(files.unprintable(place))  # noqa: PTH116
+    except OSError as problem:
+        return not isinstance(problem, FileNotFoundError | NotADirectoryError)
+    return True
 
 
 def _are_there(rows: list[DocumentRow], new: SourceRow, old: SourceRow, config: Config) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -90,6 +91,7 @@ class Indexing(Embeddings):
         for name, given in (("path", path or ""), ("collection", collection)):
             if storable(given) != given:
                 raise SettingError(name, "holds NUL or half a character. Name another")
+        started = time.monotonic()
         memory.check_collection(self.store, collection, kind)
         if isinstance(content, str):  # treated as a file, with the same limits
             content = Document.from_text(content).source
@@ -110,6 +112,7 @@ class Indexing(Embeddings):
         )
         self.store.put_sources([source])
         report.count(prepared, self.store.write([prepared], source)[0])
+        report.seconds = time.monotonic() - started
         return report
 
     def _is_remade(self, row: DocumentRow) -> bool:

@@ -71,9 +71,11 @@ def word_query(query: Query, common: frozenset[str], *, loose: bool = False) -> 
     A `loose` one is for an index whose terms another stemmer may have made.
     """
     needed = tuple(group for terms in query.demanded if (group := whole(terms)))
-    found = (word for terms in query.groups if terms not in query.demanded for word in _words(terms, loose))
-    words = tuple(dict.fromkeys(found))
-    rare = () if needed else tuple(w for w in words if not (w.is_word and w.terms[0] in common)) or words
+    asked = (terms for terms in query.groups if terms not in query.demanded)
+    families = [family for terms in asked for family in _words(terms, loose)]
+    words = tuple(dict.fromkeys(word for family in families for word in family))
+    scarce = [family for family in families if not any(w.is_word and w.terms[0] in common for w in family)]
+    rare = () if needed else tuple(dict.fromkeys(word for family in scarce for word in family)) or words
     others = tuple(word for word in words if word not in rare)
     return WordQuery(needed, rare, others, whole(query.left_out))
 
@@ -105,11 +107,13 @@ def _phrase(term: Term) -> Phrase | None:
     return Phrase(terms, False, columns) if terms else None
 
 
-def _words(group: tuple[Term, ...], loose: bool) -> Iterator[Phrase]:
-    """Each word of a group by itself."""
-    terms_of = analyze.loose_terms if loose else analyze.terms
+def _words(group: tuple[Term, ...], loose: bool) -> Iterator[tuple[Phrase, ...]]:
+    """Each word of a group by itself; of a `loose` one all terms that a stemmer may make of it."""
     for term in group:
         if term.prefix or term.field or term.phrase:
-            yield from whole((term,))
+            yield from ((phrase,) for phrase in whole((term,)))
+        elif loose:
+            for word in analyze.words_in(term.text):
+                yield tuple(Phrase((one,)) for one in analyze.loose_terms(word))
         else:
-            yield from (Phrase((word,)) for word in terms_of(term.text))
+            yield from ((Phrase((word,)),) for word in analyze.terms(term.text))

@@ -7,16 +7,19 @@ and replaces it at the end. Searches use the old one until then.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quire import analyze
+from quire.fingerprint import difference
 from quire.progress import Progress, Silent
 from quire.stores.rows import ChunkRow
 from quire.stores.sqlite.database import CHUNK_COLUMNS
 from quire.stores.sqlite.vectors import SqliteVectors
 from quire.stores.sqlite.words import SqliteWords
 
+log = logging.getLogger("quire")
 _REMADE_AT_ONCE = 32  # documents in one transaction
 _ADD_NEXT = "INSERT INTO words_next (rowid, title, trail, body) VALUES (?, ?, ?, ?)"
 _NO_WORDS = "0"  # instead of a fingerprint: nothing was ever written
@@ -36,7 +39,9 @@ class SqliteRemaking(SqliteWords, SqliteVectors):
     def _writing_words(self) -> Iterator[None]:
         """A transaction that may change terms. Those of another analyzer are remade before it."""
         if self.keywords.made_by() != analyze.fingerprint():
-            self.remake_words()
+            before = self.keywords.made_by()
+            told = self.remake_words(), difference(before, analyze.fingerprint())
+            log.warning("The words of %d documents were remade, because %s.", *told)
         with self._transaction():
             if self.keywords.made_by() != analyze.fingerprint():
                 raise self._error("was remade by another version of Quire meanwhile. Nothing was written")

@@ -144,7 +144,9 @@ def refresh(
     else:
         for line in render.changes_lines(changes):
             click.echo(line)
-    sys.exit(render.NOTHING if changes else render.DONE)
+    for failed in changes.failed:
+        output.complain(f"{failed.source}: {failed.reason}")
+    sys.exit(render.NOTHING if changes else render.PARTLY if changes.failed else render.DONE)
 
 
 @quire.command()

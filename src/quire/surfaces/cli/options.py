@@ -9,7 +9,7 @@ import click
 from quire.settings import LIBRARY
 
 # A dash and a word is part of a query: it excludes that word. Options of several letters have two dashes.
-_EXCLUDED = re.compile(r"-[^\W\d_]{3,}")
+_EXCLUDED = re.compile(r"-[^\W\d_]{3,}(?:\s.*)?", re.DOTALL)
 _DASH = "\ue000"  # replaces the dash while options are parsed
 
 file_name = click.Path(readable=False, allow_dash=True)  # which may hold any bytes
