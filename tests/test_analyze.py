@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quire import analyze
@@ -39,6 +39,7 @@ def test_terms_hold_nothing_that_an_index_would_split(text: str) -> None:
 
 
 @given(st.text(max_size=200))
+@example("\U0002f800\u304b\u3099\uf900")
 def test_spans_are_where_the_terms_come_from(text: str) -> None:
     """Highlights fall on whole words: each span analyses to its own term."""
     for start, end, term in analyze.word_spans(text):

@@ -110,7 +110,8 @@ def word_spans(text: str) -> list[tuple[int, int, str]]:
         start, word = found.start(), found[0]
         if _IS_SPACELESS.match(word):
             size = min(2, len(word))
-            spans += [(start + i, start + i + size, pair) for i, pair in enumerate(_pairs(word))]
+            pairs = [unicodedata.normalize("NFC", pair) for pair in _pairs(word)]
+            spans += [(start + i, start + i + size, pair) for i, pair in enumerate(pairs)]
         elif term := _TERMS[word]:
             spans.append((start, found.end(), term))
     return spans
