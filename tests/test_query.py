@@ -209,7 +209,7 @@ def test_or_beside_what_is_not_wanted_is_ignored_and_said(text: str) -> None:
     """DESIGN §6: any input is a valid query, and what is ignored is told."""
     query = parse(text)
     assert query.groups == words("a", "c")
-    assert query.notes == ("OR is ignored beside a -word or a path: filter.",)
+    assert query.notes == ("OR is ignored beside a -word, or a path: or tag: filter.",)
 
 
 def test_paths_joined_by_or_are_filters() -> None:

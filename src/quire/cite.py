@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quire import analyze
 from quire.address import id_of, of_part, of_section
-from quire.document import Document
+from quire.document import Document, shown_from
 from quire.freshness import is_stale
 from quire.query import Query
 from quire.result import Hit, Merged, Result
@@ -41,6 +41,8 @@ class Citations:
         span = self._part(document, own) if is_part else _span_of_section(found, section)
         parts = sorted(chunk.part for chunk in own) if is_part else [0]
         larger, titles = self._larger(section, span), section.titles
+        if is_part and not span.start:
+            span = self._shown(document, span)
         return Result(
             address=_address(document, section, parts[0], parts[-1]),
             collection=document.collection,
@@ -88,6 +90,16 @@ class Citations:
         byte_start, byte_end = source.bytes_at([start, end])
         first, last = source.lines_at([start, end - 1])
         return Span(start, end, byte_start, byte_end, first, last, span.tokens * (end - start) // len(text))
+
+    def _shown(self, document: DocumentRow, span: Span) -> Span:
+        """The beginning of a document without its front matter."""
+        text = self.store.passage(document.seq, 0, span.byte_end)
+        if not (start := shown_from(text)):
+            return span
+        source = Document.restored(self.store.source(document.seq), document.path)
+        (byte_start,), (line,) = source.bytes_at([start]), source.lines_at([start])
+        tokens = span.tokens * (len(text) - start) // len(text)
+        return replace(span, start=start, byte_start=byte_start, start_line=line, tokens=tokens)
 
     def _larger(self, section: SectionRow, span: Span) -> SectionRow | None:
         """The next larger place: the nearest section around the result that has more text."""

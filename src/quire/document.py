@@ -39,6 +39,7 @@ _SIGNATURES = {
 }
 _ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_FENCES = ("---", "+++", f"{BOM}---", f"{BOM}+++")
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
 _CLOSING = {
     "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)"),
@@ -192,6 +193,29 @@ class Document:
         title = self.metadata.get("title")
         return as_title(title.strip()) or None if isinstance(title, str) else None
 
+    @property
+    def description(self) -> str:
+        """The description in front matter, on one line; "" if there is none."""
+        said = self.metadata.get("description")
+        return " ".join(said.split()) if isinstance(said, str) else ""
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other titles, from front matter."""
+        return tuple(as_title(name) for name in front_matter.listed(self.metadata.get("aliases")))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags in front matter, without a leading #. In a string, they are apart by commas or spaces."""
+        value = self.metadata.get("tags")
+        found = value.split() if isinstance(value, str) and "," not in value else front_matter.listed(value)
+        return tuple(dict.fromkeys(tag for name in found if (tag := as_title(name).lstrip("#"))))
+
+    @property
+    def shown_from(self) -> int:
+        """Where the text that is shown begins: after front matter, if its values were read."""
+        return self.content_start if self.metadata else 0
+
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Parts of the source that could not be read as intended."""
@@ -287,6 +311,14 @@ def as_title(text: str) -> str:
 def text_of(source: bytes, encoding: str | None = None) -> str:
     """The text of a source, or of a part of one whose encoding is known."""
     return _whole_characters(_decode(source, encoding or encoding_of(source)))
+
+
+def shown_from(beginning: str) -> int:
+    """Where the beginning of a document is shown from: after front matter, unless nothing else is in it."""
+    if not beginning.startswith(_FENCES):
+        return 0
+    start = Document.from_text(beginning).shown_from
+    return start if beginning[start:].strip() else 0
 
 
 def _front_matter_end(markup: str, start: int, limit: int) -> int:

@@ -50,6 +50,13 @@ def read_toml(block: str) -> tuple[Mapping[str, Any], str | None]:
         return {}, f"broken TOML: {_reason(problem)}"
 
 
+def listed(value: Any) -> list[str]:
+    """The names in a value: a list of them, one name, or several with commas between them."""
+    found = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    plain = (str(one) for one in found if not isinstance(one, (list, dict, type(None))))
+    return [name for one in plain if (name := " ".join(one.split()))]
+
+
 def _could_be_bomb(block: str) -> bool:
     """Whether a block may have aliases or deep nesting. Only a few blocks need the second check."""
     return "*" in block or len(block) > 4000 or sum(map(block.count, "[{-?")) > _MAX_DEPTH

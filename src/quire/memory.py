@@ -117,6 +117,7 @@ def by_chunk(store: Store, result: Result) -> list[Result]:
                 byte_end=chunk.byte_end,
                 start_line=chunk.start_line,
                 end_line=chunk.end_line,
+                tokens=chunk.tokens,
                 chunk_ids=(chunk_id,),
                 explain={},
             )

@@ -1,6 +1,6 @@
 """A string to a Query: what to search for, what to exclude, and where.
 
-    words  "a phrase"  -not  this OR that  prefix*  title:word  heading:"a phrase"  path:docs/
+    words  "a phrase"  -not  this OR that  prefix*  title:word  heading:"a phrase"  path:docs/  tag:draft
 
 Any string is parsed, in linear time; one without anything to search for raises a SettingError. Always: a
 term's text is stripped, is not only punctuation and has at most MAX_CHARS characters; a term is not both a
@@ -25,7 +25,7 @@ MAX_CHARS = 200  # of a term; a longer one is pasted text, and would match nothi
 _ITEM = re.compile(
     r"""
     (?P<minus>(?<!\S)-(?![-\s]))?
-    (?:(?P<field>(?ai:title|heading|path)):(?![:\s]|$))?
+    (?:(?P<field>(?ai:title|heading|path|tag)):(?![:\s]|$))?
     (?:["“”„](?P<phrase>[^"“”„]*)["“”„]?
     |(?:«(?=[^«»]+»)|»(?=[^«»]+«))(?P<guillemets>[^«»]*)[«»]
     |[「『](?P<corners>[^「」『』]+)[」』]
@@ -51,12 +51,12 @@ class Term:
     phrase: bool = False
     prefix: bool = False
     negated: bool = False
-    field: str = ""  # "title", "heading" or "path"; "" is any field
+    field: str = ""  # "title", "heading", "path" or "tag"; "" is any field
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query: one term of every group is wanted, none of the negated, in the filtered paths."""
+    """A parsed query: one term of every group is wanted, none of the negated, where the filters allow."""
 
     text: str
     groups: tuple[tuple[Term, ...], ...]
@@ -86,17 +86,18 @@ class Query:
 
     @property
     def left_out(self) -> tuple[Term, ...]:
-        """The terms that must not match. Excluded paths are filtered before the search."""
-        return tuple(term for term in self.negated if term.field != "path")
+        """The terms that must not match. Excluded paths and tags are filtered before the search."""
+        return tuple(term for term in self.negated if term.field not in _FILTERS)
 
 
 _OR, _AND = Term("OR"), Term("AND")
+_FILTERS = ("path", "tag")  # fields of documents: a term of one says where to look
 _ONLY_NEGATED = "has only words to leave out: add one to look for"
-_ONLY_PATHS = "has only paths to look in: add a word to look for"
+_ONLY_FILTERS = "has only paths or tags to look in: add a word to look for"
 _EMPTY = 'is empty: type some words, or a "phrase"'
 _LONG = f"Terms are cut to {MAX_CHARS} characters."
 _PROSE = "This is read as prose: its quotes and minus signs demand and leave out nothing."
-_ODD_OR = "OR is ignored beside a -word or a path: filter."
+_ODD_OR = "OR is ignored beside a -word, or a path: or tag: filter."
 
 
 def parse(text: str, max_terms: int = 64) -> Query:
@@ -111,8 +112,8 @@ def parse(text: str, max_terms: int = 64) -> Query:
     terms = [term for term, _ in used]
     groups, negated = _groups(used), tuple(term for term in terms if term.negated)
     if not groups:
-        only_paths = any(map(_is_filter, terms))
-        raise SettingError("query", _ONLY_NEGATED if negated else _ONLY_PATHS if only_paths else _EMPTY)
+        only_filters = any(map(_is_filter, terms))
+        raise SettingError("query", _ONLY_NEGATED if negated else _ONLY_FILTERS if only_filters else _EMPTY)
     notes = {
         f"Only the first {max_terms} terms are used.": len(found) > max_terms,
         _LONG: any(len(term.text) > MAX_CHARS for term, _ in found[:max_terms]),
@@ -145,8 +146,8 @@ def _quoted(item: re.Match[str]) -> str | None:
 
 
 def _word(word: str, field: str) -> Term:
-    """A word or a prefix; for `a:b` its parts, none of which is required. A path is kept unchanged."""
-    if field == "path":
+    """A word or a prefix; for `a:b` its parts, none required. Paths and tags are kept unchanged."""
+    if field in _FILTERS:
         return Term(word)
     if ":" in word:
         word = " ".join(part for part in word.split(":") if _says_something(part))
@@ -210,12 +211,13 @@ def _groups(terms: list[tuple[Term, bool]]) -> tuple[tuple[Term, ...], ...]:
 def _has_odd_or(terms: list[tuple[Term, bool]]) -> bool:
     """Whether an OR joins terms that are not alternatives; paths are, with or without it."""
     pairs = [(a, b) for (a, _), (b, either) in pairwise(terms) if either]
-    return any(not all(map(_is_wanted, pair)) and not all(map(_is_filter, pair)) for pair in pairs)
+    paths = [all(_is_filter(term) and term.field == "path" for term in pair) for pair in pairs]
+    return any(not all(map(_is_wanted, p)) and not alike for p, alike in zip(pairs, paths, strict=True))
 
 
 def _is_wanted(term: Term) -> bool:
-    return not term.negated and term.field != "path"
+    return not term.negated and term.field not in _FILTERS
 
 
 def _is_filter(term: Term) -> bool:
-    return not term.negated and term.field == "path"
+    return not term.negated and term.field in _FILTERS

@@ -56,11 +56,7 @@ def search(
     """The best sections for a query. Raises NoResults if nothing was ever indexed there."""
     asked = query.parse(text)
     _check_indexed(store, filters)
-    filters = replace(
-        filters,
-        query_paths=tuple(term.text for term in asked.filters),
-        not_paths=tuple(term.text for term in asked.negated if term.field == "path"),
-    )
+    filters = _narrowed(filters, asked)
     notes = list(asked.notes)
     if other := other_words(store):
         remade = "quire refresh --remake" if store.is_shared else "quire refresh"
@@ -79,6 +75,21 @@ def search(
     if any(result.stale for result in results):
         notes.append("Some files have changed since they were indexed. Bring them up to date: quire refresh")
     return Found(asked.text, mode, tuple(results), tuple(notes))
+
+
+def _narrowed(filters: Filters, asked: Query) -> Filters:
+    """Filters that also keep to the paths and tags in a query."""
+    return replace(
+        filters,
+        query_paths=_texts(asked.filters, "path"),
+        not_paths=_texts(asked.negated, "path"),
+        tags=(*filters.tags, *(tag.lstrip("#") for tag in _texts(asked.filters, "tag"))),
+        not_tags=tuple(tag.lstrip("#") for tag in _texts(asked.negated, "tag")),
+    )
+
+
+def _texts(terms: Iterable[Term], field: str) -> tuple[str, ...]:
+    return tuple(term.text for term in terms if term.field == field)
 
 
 def _excluding(store: Store, asked: Query, notes: list[str]) -> Query:

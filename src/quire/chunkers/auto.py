@@ -1,6 +1,6 @@
 """Each section is a chunk, and long ones are cut where their meaning changes: the default.
 
-Chunks join to the text. A heading without its own text joins the section after it.
+Chunks join to the text. Front matter, and a heading without its own text, join the section after them.
 Text is packed to half of `max_tokens`: between blocks, then list items, table rows and sentences,
 then words. A code block or table row is split only if it alone exceeds `max_tokens`. No chunk
 exceeds `max_tokens`.
@@ -16,24 +16,29 @@ from quire.chunkers.base import Cut, pack_spans
 from quire.config import AutoSettings
 from quire.markdown import Block
 from quire.tokens import Counter
-from quire.tree import Tree
+from quire.tree import Section, Tree
 
 
 def split(tree: Tree, settings: AutoSettings, counter: Counter) -> Iterator[Cut]:
     """Cuts in document order."""
-    text, size = tree.document.text, len(tree.document.text)
-    spoken = [section for section in tree.sections if not section.is_blank]
-    if not spoken and tree.has_text(0, size):  # nothing but headings
+    cutter, context = _Cutter(tree, settings.max_tokens, counter), tree.document.description
+    for start, end, section in _spans(tree):
+        for a, b in pairwise((start, *cutter.pieces(start, end))):
+            yield Cut(a, b, section, context or cutter.context(a))
+            context = ""
+
+
+def _spans(tree: Tree) -> Iterator[tuple[int, int, Section]]:
+    """The sections with text of their own, each with the headings before it."""
+    size, start, shown = len(tree.document.text), 0, tree.document.shown_from
+    spoken = [
+        s for s in tree.sections if not s.is_blank and tree.has_text(max(shown, s.body_start), s.body_end)
+    ]
+    if not spoken and tree.has_text(0, size):  # nothing but headings and front matter
         spoken = [tree.root]
-    target, cutter, start = settings.max_tokens // 2, None, 0
     for number, section in enumerate(spoken, 1):
         end = section.own_end if number < len(spoken) else size
-        if counter.reach(text, start, end, target) == end:
-            yield Cut(start, end, section)
-        else:
-            cutter = cutter or _Cutter(tree, settings.max_tokens, counter)
-            for a, b in pairwise((start, *cutter.pieces(start, end))):
-                yield Cut(a, b, section, cutter.context(a))
+        yield start, end, section
         start = end
 
 
@@ -58,7 +63,9 @@ class _Cutter:
         return ""
 
     def pieces(self, start: int, end: int) -> list[int]:
-        """Ends of the pieces of a span over the target."""
+        """Ends of the pieces of a span; of one within the target, its own end."""
+        if self.counter.reach(self.text, start, end, self.target) == end:
+            return [end]
         ends: list[int] = []
         first = start
         for piece in self._packed(first, end, self.tree.breaks(first, end)):

@@ -32,7 +32,8 @@ class Chunk:
     end: int
     section: Section
     part: int  # from 1 if several chunks belong to one section, else 0
-    context: str  # for embedding and display: the header of a table that began earlier
+    context: str  # for embedding and display: the header of a table that began earlier, or a description
+    headings: tuple[str, ...]  # that are in it besides its section's, or have no chunk of their own
     measure: Measure
 
     def __repr__(self) -> str:
@@ -128,10 +129,29 @@ def assemble(tree: Tree, cuts: Iterable[Cut], counter: Counter) -> list[Chunk]:
     """Chunks of cuts that are in order of their sections."""
     cuts = list(cuts)
     measure = Measure(tree.document, cuts, counter)
-    chunks: list[Chunk] = []
-    for (start, end, section, context), part in zip(cuts, _parts(cuts), strict=True):
-        chunks.append(Chunk(len(chunks), start, end, section, part, context, measure))
-    return chunks
+    found = zip(cuts, _parts(cuts), _headings(tree, cuts), strict=True)
+    return [
+        Chunk(index, start, end, section, part, context, headings, measure)
+        for index, ((start, end, section, context), part, headings) in enumerate(found)
+    ]
+
+
+def _headings(tree: Tree, cuts: Sequence[Cut]) -> list[tuple[str, ...]]:
+    """For each cut, other titles to find it by: of the headings in it, and of the document for the first.
+
+    A heading in no cut counts for the one after it if there are sections below it, else for the one before.
+    """
+    found: list[list[str]] = [[] for _ in cuts]
+    if cuts:
+        found[0] += tree.document.aliases
+    starts, own = [cut.start for cut in cuts], {cut.section.heading for cut in cuts}
+    kept = {section.heading for section in tree.sections}
+    for number, heading in enumerate(tree.headings if cuts else ()):
+        if number not in own:
+            place = max(0, bisect_right(starts, heading.start) - 1)
+            is_before = number in kept and heading.start >= cuts[place].end
+            found[min(place + is_before, len(cuts) - 1)].append(tree.names.titles[number])
+    return [tuple(filter(None, titles)) for titles in found]
 
 
 def _parts(cuts: Sequence[Cut]) -> list[int]:

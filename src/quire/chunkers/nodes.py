@@ -11,7 +11,9 @@ from quire.tree import Tree
 
 
 def split(tree: Tree, settings: NodesSettings, counter: Counter) -> Iterator[Cut]:
-    """The bodies that are not blank."""
+    """The bodies that are not blank; of a document of nothing but headings, the document."""
     for section in tree.sections:
         if not section.is_blank:
             yield Cut(section.body_start, section.body_end, section)
+    if tree.headings and all(section.is_blank for section in tree.sections):
+        yield Cut(0, len(tree.document.text), tree.root)

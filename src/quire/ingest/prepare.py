@@ -13,16 +13,18 @@ from functools import cache
 from typing import NoReturn
 
 from quire import chunkers, fingerprint
+from quire.chunkers.base import Chunk
 from quire.config import Config
 from quire.document import Document
 from quire.errors import QuireError, SourceError
 from quire.sources import files
 from quire.sources.files import FoundFile, Skipped
-from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section_rows, words_of
+from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section_rows
+from quire.stores.texts import ChunkWords, words_of
 from quire.tokens import counter
 from quire.tree import Tree
 
-_RULES = 2  # version of the rules that read and cut documents: raise it whenever they change
+_RULES = 3  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
 _RACY_NS = 100_000_000  # a file written this shortly before it was read may change again in the same tick
 _KEY_START = b"-----BEGIN "
@@ -61,7 +63,14 @@ def prepare(document: Document, config: Config, kind: str = "document", **origin
     chunks = chunkers.split(tree, strategy, config.chunk.named(strategy), config.tokens)
     count = counter(config.tokens).count
     tokens = {s.position: count(document.text, s.start, s.end) for s in tree.sections}
-    facts = {"url": None, "root": None, "size": len(document.source), "mtime_ns": 0, **origin}
+    facts: dict[str, object] = {
+        "url": None,
+        "root": None,
+        "size": len(document.source),
+        "mtime_ns": 0,
+        "tags": document.tags,
+    }
+    facts |= origin
     return Prepared(
         collection=document.collection,
         kind=kind,
@@ -73,11 +82,19 @@ def prepare(document: Document, config: Config, kind: str = "document", **origin
         made_by=made_by(config),
         sections=section_rows(tree, tokens),
         chunks=chunk_rows(chunks),
-        words=tuple(words_of(chunk.trail, chunk.text) for chunk in chunks),
-        digests=tuple(digest_of(embedded_text(chunk.trail, chunk.context, chunk.text)) for chunk in chunks),
+        words=tuple(map(_words_of, chunks)),
+        digests=tuple(map(_digest_of, chunks)),
         warnings=document.warnings,
         **facts,  # type: ignore[arg-type]
     )
+
+
+def _words_of(chunk: Chunk) -> ChunkWords:
+    return words_of(chunk.trail, chunk.text, "\n".join(chunk.headings))
+
+
+def _digest_of(chunk: Chunk) -> bytes:
+    return digest_of(embedded_text(chunk.trail, chunk.context, chunk.text, chunk.start))
 
 
 def prepare_alone(document: Document, config: Config, kind: str = "document", **origin: object) -> Prepared:

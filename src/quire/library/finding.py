@@ -29,18 +29,20 @@ class Finding(Embeddings):
         *,
         collection: str | None = None,
         paths: Iterable[str] = (),
+        tags: Iterable[str] = (),
         limit: int | None = None,
         mode: str | None = None,
         explain: bool = False,
     ) -> Found:
         """The best sections for a query. Raises NoResults for an unknown collection.
 
-        `mode` is hybrid, keyword or semantic.
+        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic.
         """
         settings = self._search_settings(limit, mode)
         with self.store.reading():
             apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
-            filters = Filters(collection, named.DOCUMENTS if apart else (), tuple(paths))
+            kinds = named.DOCUMENTS if apart else ()
+            filters = Filters(collection, kinds, tuple(paths), tags=tuple(tags))
             meaning = self._meaning(settings.mode)
             return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
 
@@ -88,6 +90,7 @@ class Finding(Embeddings):
         max_tokens: int | None = None,
         collection: str | None = None,
         paths: Iterable[str] = (),
+        tags: Iterable[str] = (),
         mode: str | None = None,
         include: str = "sections",
     ) -> Context:
@@ -100,9 +103,8 @@ class Finding(Embeddings):
         if max_tokens is not None:
             settings = replace(settings, max_tokens=max_tokens)
         with self.store.reading():
-            found = self.search(
-                query, collection=collection, paths=paths, limit=_PACKED, mode=mode, explain=True
-            )
+            where = {"collection": collection, "paths": paths, "tags": tags}
+            found = self.search(query, **where, limit=_PACKED, mode=mode, explain=True)  # type: ignore[arg-type]
             sources: dict[int, Source] = {}
             critical = [self._pack_source(row, sources) for row in self._critical(collection)]
             matches = self._matches(found, sources)

@@ -24,7 +24,7 @@ from quire.stores.rows import (
     section_rows,
     storable,
 )
-from quire.stores.texts import ChunkTexts, digest_of, embedded_text, words_of
+from quire.stores.texts import ChunkTexts, digest_of, embedded_text
 
 __all__ = [
     "BATCH_BYTES",
@@ -49,7 +49,6 @@ __all__ = [
     "open_store",
     "section_rows",
     "storable",
-    "words_of",
 ]
 
 _POSTGRES = ("postgresql", "postgres")

@@ -23,6 +23,7 @@ class Filters:
     query_paths: tuple[str, ...] = ()  # and any of these: a query narrows `paths` and never widens them
     not_paths: tuple[str, ...] = ()  # none of them
     tags: tuple[str, ...] = ()  # all of them
+    not_tags: tuple[str, ...] = ()  # none of them
     since: int | None = None  # milliseconds: last written then or later
     until: int | None = None  # and before then
 
@@ -52,6 +53,10 @@ class Dialect(Protocol):
         """The document has all of these tags."""
         ...
 
+    def no_tag(self, tags: tuple[str, ...]) -> Condition:
+        """The document has none of these tags."""
+        ...
+
 
 def conditions_in(filters: Filters, dialect: Dialect) -> tuple[list[str], list[Any]]:
     """SQL conditions on documents `d`, and their values in order."""
@@ -71,6 +76,8 @@ def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
         yield dialect.no_path(filters.not_paths)
     if filters.tags:
         yield dialect.all_tags(filters.tags)
+    if filters.not_tags:
+        yield dialect.no_tag(filters.not_tags)
     if filters.since is not None:
         yield f"d.updated_at >= {value}", [filters.since]
     if filters.until is not None:

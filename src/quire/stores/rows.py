@@ -14,9 +14,9 @@ from quire.chunkers.base import Chunk
 from quire.stores import texts
 from quire.tree import Tree
 
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 CHUNK_BITS = 20  # the row of a chunk is its document's row, shifted by these, plus its index
 MAX_CHUNKS = 1 << CHUNK_BITS  # of one document
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +191,7 @@ class ChunkRow:
     end_line: int
     tokens: int
     context: str
+    headings: str  # in it besides its section's, one on a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +310,7 @@ def chunk_rows(chunks: list[Chunk]) -> tuple[tuple[int | str, ...], ...]:
             chunk.end_line,
             chunk.tokens,
             storable(chunk.context),
+            storable("\n".join(chunk.headings)),
         )
         for chunk in chunks
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire import analyze
-from quire.document import encoding_of, text_of
+from quire.document import encoding_of, shown_from, text_of
 
 if TYPE_CHECKING:
     from quire.stores.rows import ChunkRow
@@ -32,11 +32,11 @@ class ChunkTexts:
 
     def words(self, chunk: ChunkRow) -> ChunkWords:
         """The terms of a chunk."""
-        return words_of(self._titles(chunk), self.text(chunk))
+        return words_of(self._titles(chunk), self.text(chunk), chunk.headings)
 
     def embedded(self, chunk: ChunkRow) -> str:
         """The text of a chunk that a model embeds."""
-        return embedded_text(self._titles(chunk), chunk.context, self.text(chunk))
+        return embedded_text(self._titles(chunk), chunk.context, self.text(chunk), chunk.start)
 
     def _titles(self, chunk: ChunkRow) -> tuple[str, ...]:
         return titles_of(self._trails[chunk.section])
@@ -47,19 +47,20 @@ def titles_of(trail: str) -> tuple[str, ...]:
     return tuple(json.loads(trail))
 
 
-def words_of(trail: tuple[str, ...], text: str) -> ChunkWords:
-    """The terms of a chunk: of its heading, of the headings above it, of its text."""
+def words_of(trail: tuple[str, ...], text: str, headings: str = "") -> ChunkWords:
+    """The terms of a chunk: of its heading and others in it, of the headings above it, of its text."""
     *above, own = trail
     return (
-        " ".join(analyze.terms(own)),
+        " ".join(analyze.terms(f"{own}\n{headings}" if headings else own)),
         " ".join(analyze.terms(" ".join(above))),
         " ".join(analyze.terms(analyze.readable(text))),
     )
 
 
-def embedded_text(trail: tuple[str, ...], context: str, text: str) -> str:
-    """The text of a chunk that a model embeds: its headings, the context it needs, and its own text."""
-    return "\n".join(filter(None, (" > ".join(trail), context, text)))
+def embedded_text(trail: tuple[str, ...], context: str, text: str, start: int) -> str:
+    """The text of a chunk that a model embeds: its headings, its context, and what is shown of it."""
+    shown = text if start else text[shown_from(text) :]
+    return "\n".join(filter(None, (" > ".join(trail), context, shown)))
 
 
 def digest_of(text: str) -> bytes:

@@ -39,6 +39,10 @@ class _Postgres:
         missing = f"SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE NOT {has}"
         return f"NOT EXISTS ({missing})", [[storable(tag) for tag in tags]]
 
+    def no_tag(self, tags: tuple[str, ...]) -> Condition:
+        has = "SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND t.tag = ANY (%s)"
+        return f"NOT EXISTS ({has})", [[storable(tag) for tag in tags]]
+
 
 def _pattern(path: str) -> str:
     """The beginning of a path as a pattern; only * means something in it."""

@@ -23,7 +23,7 @@ SOME, _BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
 _PARTS = ("sections", "chunks", "words", "fetches", "tags")
 _SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10)
-_CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea")
+_CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea", "text")
 _DOCUMENT_TYPES = (
     *("int8", *["text"] * 9, "int8", "int8", "text", "text"),
     *("int4", "int4", "int8", "int8", "int8", "bytea", "text"),
@@ -220,7 +220,8 @@ def _sections(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
 
 def _chunks(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
     for index, (chunk, digest) in enumerate(zip(new.chunks, new.digests, strict=True)):
-        yield (row, index, new.collection, *chunk, digest)
+        *before, headings = chunk
+        yield (row, index, new.collection, *before, digest, headings)
 
 
 def _tags(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:

@@ -36,6 +36,10 @@ class _Sqlite:
         has = "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND t.tag = column1)"
         return f"NOT EXISTS (SELECT 1 FROM (VALUES {_rows(tags)}) WHERE NOT {has})", list(tags)
 
+    def no_tag(self, tags: tuple[str, ...]) -> Condition:
+        has = f"SELECT 1 FROM tags AS t WHERE t.document = d.seq AND t.tag IN ({', '.join('?' * len(tags))})"
+        return f"NOT EXISTS ({has})", list(tags)
+
 
 def _rows(values: tuple[str, ...]) -> str:
     return ", ".join(["(?)"] * len(values))

@@ -14,9 +14,8 @@ from quire.surfaces.cli.group import quire
 @options.library_option
 @options.query
 @click.option("-c", "--collection", help="Look only in this collection.")
-@click.option(
-    "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
-)
+@options.path_option
+@options.tag_option
 @click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
 @click.option(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
@@ -28,6 +27,7 @@ def search(
     query: str,
     collection: str | None,
     paths: tuple[str, ...],
+    tags: tuple[str, ...],
     limit: int | None,
     mode: str | None,
     explain: bool,
@@ -36,7 +36,7 @@ def search(
     """Find the sections that answer a query, by their words and by their meaning.
 
     Plain words affect ranking; "phrases" are required; -words are excluded. a OR b, prefix*, heading:word,
-    title:word and path:folder/ work too.
+    title:word, path:folder/ and tag:draft work too.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def search(
 
     with opening.open_library(library) as opened:
         found = opened.search(
-            query, collection=collection, paths=paths, limit=limit, mode=mode, explain=explain
+            query, collection=collection, paths=paths, tags=tags, limit=limit, mode=mode, explain=explain
         )
     output.show_found(found, as_json)
     sys.exit(render.DONE if found.results else render.NOTHING)
@@ -60,9 +60,8 @@ def search(
 @options.query
 @click.option("--max-tokens", type=int, help="The size of the pack.  [default: 4000]")
 @click.option("-c", "--collection", help="Look only in this collection.")
-@click.option(
-    "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
-)
+@options.path_option
+@options.tag_option
 @click.option(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
 )
@@ -84,6 +83,7 @@ def context(
     max_tokens: int | None,
     collection: str | None,
     paths: tuple[str, ...],
+    tags: tuple[str, ...],
     mode: str | None,
     include: str,
     form: str,
@@ -102,9 +102,8 @@ def context(
     from quire.surfaces import render
 
     with opening.open_library(library) as opened:
-        found = opened.context(
-            query, max_tokens=max_tokens, collection=collection, paths=paths, mode=mode, include=include
-        )
+        where = {"collection": collection, "paths": paths, "tags": tags}
+        found = opened.context(query, **where, max_tokens=max_tokens, mode=mode, include=include)  # type: ignore[arg-type]
     if form == "json":
         output.print_json(render.context_json(found))
     else:

@@ -24,6 +24,13 @@ library_option = click.option(
 )
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each answer.")
 
+path_option = click.option(
+    "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
+)
+tag_option = click.option(
+    "--tag", "tags", multiple=True, help="Look only in documents with this tag; with all of several."
+)
+
 
 def _typed(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> str:
     return " ".join(word.replace(_DASH, "-", 1) if word.startswith(_DASH) else word for word in words)

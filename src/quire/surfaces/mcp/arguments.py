@@ -43,7 +43,7 @@ Question = Annotated[
     Field(
         min_length=1,
         max_length=10_000,
-        description='What to look for, in words; "a phrase", -not, a OR b, prefix* and heading:word work.',
+        description='What to look for: words, "a phrase", -not, a OR b, prefix*, heading:word, tag:word.',
     ),
 ]
 Limit = Annotated[int, Field(ge=1, le=100, description="How many results.")]
