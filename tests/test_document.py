@@ -106,7 +106,7 @@ def test_offsets_convert_there_and_back(text: str, data: st.DataObject) -> None:
 
 
 def test_the_format_goes_by_the_name() -> None:
-    """D11, R11: .md is markdown, .txt is plain text; an llms.txt is markdown under another name."""
+    """D11, R11: by the ending of a file; an llms.txt is markdown under another name."""
     formats = {
         name: quire.document.format_of(name)
         for name in ("a.md", "A.MD", "b.mdx", "c.markdown", "d.txt", "x/llms-full.txt", "README", "e.rst")
@@ -119,7 +119,7 @@ def test_the_format_goes_by_the_name() -> None:
         "d.txt": "text",
         "x/llms-full.txt": "markdown",
         "README": "markdown",
-        "e.rst": "text",
+        "e.rst": "rst",
     }
     with pytest.raises(SettingError, match="format: there is no 'pdf'"):
         Document.from_text("x", format="pdf")
@@ -244,10 +244,15 @@ def test_front_matter_is_read_after_a_byte_order_mark_and_with_crlf() -> None:
         ("set -e\n\n# copy the files\ncp a b\n\n# and remove them\nrm a\n", "text"),
         ("plain\n\ntext\n", "text"),
         ("", "text"),
+        (".. _intro:\n\n=====\nIntro\n=====\n\nHello.\n\n.. note:: Mind the gap.\n", "rst"),
+        ("Intro\r\n=====\r\n\r\n.. code-block:: python\r\n\r\n   x\r\n", "rst"),
+        ("Intro\n=====\n\nUse :class:`Reader`.\n", "rst"),
+        ("Intro\n=====\n\nNo directive.\n", "text"),
+        ("Wait\n.. for it:: \n\n.. note:: alone\n", "text"),
     ],
 )
 def test_headings_are_seen_by_content(text: str, format: str) -> None:
-    """Issue: `.txt` with markdown headings is cut as such, and a list of comments is not."""
+    """Issue: `.txt` with the headings of a format is cut as such, and a list of comments is not."""
     assert Document.from_text(text, "notes.txt").format == format
     assert Document.from_bytes(text.encode(), "notes.txt").format == format
     assert Document.from_text(text, "notes.md").format == "markdown"

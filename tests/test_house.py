@@ -94,6 +94,7 @@ ONE_MEANING = {
     " refresh remember remove search status toc tree",
     "a part of each store": "CHUNK_COLUMNS REMEMBERED VectorTable conditions",
     "what each strategy does": "split",
+    "what each format has": "scan title",
     "as everywhere in Python": "T log",
 }
 

@@ -21,9 +21,10 @@ from quire.errors import NotText, SettingError, TooLarge
 
 BOM = "\ufeff"
 _UTF8_BOM = BOM.encode()
-FORMATS = ("markdown", "text")
+FORMATS = ("markdown", "rst", "text")
 MAX_TITLE = 300  # characters: titles are repeated in every section and chunk below them
 _MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx", ".html", ".htm")  # web pages are read as markdown
+_RST_ENDINGS = (".rst", ".rest", ".rst.txt")
 # The first bytes of files that are binary or for other programs. Some of them have no NUL byte.
 _SIGNATURES = {
     b"%PDF-": "a PDF file",
@@ -53,6 +54,11 @@ _FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[\w\"'$@.][^\n:]{0,200}:(?
 _HEADING = re.compile(
     r"(?:\A|\n[ \t]*\r?\n)(#{1,6})[ \t]+[^\s#][^\n]*\n?(\r?\n|(?i:source|url):)?(?=[^\n]|\Z)"
 )
+# What only reStructuredText has: a directive, a target or a role; and an underlined title.
+_EXPLICIT = re.compile(
+    r"^\.\. (?:[\w+.:-]+?::|_[^\n:]+:)(?:[ \t\r]|$)|:[a-z]\w{0,30}(?::\w{1,30}){0,3}:`[^\s`]", re.MULTILINE
+)
+_UNDERLINED = re.compile(r"^(\S[^\n]{1,100})\n([=\-~^\"'#*+`:._])(\2{2,})[ \t\r]*$", re.MULTILINE)
 
 
 class Document:
@@ -106,7 +112,10 @@ class Document:
         if len(source) > settings.max_bytes:
             raise TooLarge(name, settings.over_cap(len(source)))
         if kind := _binary_kind(source):
-            raise NotText(name, f"is {kind}, which Quire does not read. It reads Markdown, HTML and text")
+            raise NotText(
+                name,
+                f"is {kind}, which Quire does not read. It reads Markdown, HTML and text",
+            )
         document = cls.restored(
             source, path, collection=collection, format=format, title=title, settings=settings
         )
@@ -286,12 +295,16 @@ class Ruler:
 
 
 def format_of(path: str, text: str = "") -> str:
-    """Markdown or plain text, by name, else by content; text without a name is markdown."""
+    """One of FORMATS, by name, else by content; text without a name is markdown."""
     if not path:
         return "markdown"
     name = path.lower().rpartition("/")[2]
     is_markdown = "." not in name or name.endswith(_MARKDOWN_ENDINGS) or name.startswith("llms")
-    return "markdown" if is_markdown or (name.endswith(".txt") and _has_headings(text)) else "text"
+    if name.endswith(_RST_ENDINGS):
+        return "rst"
+    if is_markdown or (name.endswith(".txt") and _has_headings(text)):
+        return "markdown"
+    return "rst" if name.endswith(".txt") and _is_rst(text) else "text"
 
 
 def _has_headings(text: str) -> bool:
@@ -299,6 +312,12 @@ def _has_headings(text: str) -> bool:
     found = [(len(match[1]), bool(match[2])) for match in _HEADING.finditer(text)]
     deep = any(level > 1 for level, _ in found)
     return len(found) > 1 and (deep or sum(apart for _, apart in found) > 1)
+
+
+def _is_rst(text: str) -> bool:
+    """Whether a text is reStructuredText: it has a directive or a role, and an underlined title."""
+    titles = _UNDERLINED.finditer(text) if _EXPLICIT.search(text) else ()
+    return any(len(title[1].rstrip()) <= len(title[3]) + 1 for title in titles)
 
 
 def as_title(text: str) -> str:

@@ -410,6 +410,7 @@ _ITEM = re.compile(r"\n(?=(?:[-+*]|\d{1,9}[.)])[ \t])")
 _TABLE = re.compile(r"\|[^\n]*\|[ \t]*\n\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\n")
 _NOT_A_ROW = re.compile(r"\n[^|\n]")
 _ROW = re.compile(r"\n(?=\|)")
+_GAP = re.compile(r"\n(?:[ \t]*\n)+")
 _BREAK = re.compile(r"\n[ \t]*\n(?![ \t\n])")
 
 
@@ -425,6 +426,11 @@ def breaks(text: str, start: int, end: int, opaque: list[tuple[int, int]]) -> li
         places += [first, at] if places[-1] < first else [at]
     places += [gap.end() for gap in _BREAK.finditer(text, at, end)]
     return places[1:-1] if len(places) > 1 and places[-1] == end else places[1:]
+
+
+def paragraphs(text: str, start: int, end: int) -> list[int]:
+    """The starts of the lines that follow a blank line, indented or not."""
+    return [gap.end() for gap in _GAP.finditer(text, start, end) if gap.end() < end]
 
 
 def items(text: str, start: int, end: int) -> list[int]:

@@ -27,7 +27,7 @@ from quire.address import of_section
 from quire.config import DEFAULT, TreeSettings
 from quire.document import BOM, Document, Ruler, as_title
 from quire.errors import NoResults, nearest
-from quire.markdown import Heading
+from quire.markdown import Heading, Outline
 
 _TEXT = re.compile(rf"[^\s{BOM}]")
 _ASCII_DROP = re.compile(r"[^a-z0-9_\s-]")
@@ -35,7 +35,6 @@ _GITHUB_DROP = re.compile(r"[^\w\s-]")
 _HYPHENS = re.compile(r"[\s-]+")
 _MAX_LINE_TITLE = 100
 _MAX_SLUG = 200  # characters, before repeats are numbered
-_NOTHING = markdown.Outline([], [])
 
 
 class Names(Ruler):
@@ -48,6 +47,9 @@ class Names(Ruler):
     def _titles(self) -> list[tuple[str, str | None]]:
         """The text of every heading, and its explicit anchor."""
         text = self.document.markup
+        if self.document.format != "markdown":
+            _, title = _other_format(self.document.format)
+            return [(as_title(title(text, heading)), None) for heading in self.headings]
         known = markdown.references(text[self.document.content_start :])
         found = (markdown.split_anchor(markdown.title(text, h, known)) for h in self.headings)
         return [(as_title(title), anchor) for title, anchor in found]
@@ -210,9 +212,8 @@ class Tree:
     """The sections of one document, in document order."""
 
     def __init__(self, document: Document, settings: TreeSettings = DEFAULT.tree) -> None:
-        outline = _NOTHING
-        if document.format == "markdown":
-            outline = markdown.scan(document.markup, document.content_start)
+        scan = markdown.scan if document.format == "markdown" else _other_format(document.format)[0]
+        outline = scan(document.markup, document.content_start)
         self.document = document
         self.headings = outline.headings
         self.opaque = outline.opaque
@@ -299,6 +300,13 @@ class Tree:
         """The section whose own range holds a character."""
         after = bisect_right(self.sections, char, key=lambda section: section.start)
         return self.sections[after - 1]
+
+
+def _other_format(format: str) -> tuple[Callable[[str, int], Outline], Callable[[str, Heading], str]]:
+    """What reads a format other than markdown: the outline of a text, and the title of a heading."""
+    from quire import plain, rst  # takes 10 ms, which a search does not need
+
+    return (rst.scan, rst.title) if format == "rst" else (plain.scan, plain.title)
 
 
 def has_text(text: str, start: int, end: int) -> bool:

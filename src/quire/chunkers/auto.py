@@ -109,6 +109,8 @@ class _Cutter:
         if start in self.opaque:
             if not self._fits(start, end, self.limit):
                 yield from self._lines(start, end)
+        elif self.tree.document.format == "rst":
+            yield from self._paragraphs(start, end)
         elif self.tree.document.format == "text":
             yield from self._sentences(start, end)
         elif rows := markdown.table_rows(self.markup, start, end):
@@ -122,6 +124,15 @@ class _Cutter:
                 if item < end:
                     yield item
                 start = item
+
+    def _paragraphs(self, start: int, end: int) -> Iterator[int]:
+        """The starts of indented paragraphs, and places inside those over the target."""
+        for place in (*markdown.paragraphs(self.markup, start, end), end):
+            if not self._fits(start, place, self.target):
+                yield from self._sentences(start, place)
+            if place < end:
+                yield place
+            start = place
 
     def _blocks(self, blocks: tuple[Block, ...], shift: int, end: int) -> Iterator[int]:
         """The starts of blocks, and places inside those over the target."""

@@ -321,4 +321,4 @@ def _address(uri: str) -> str:
 
 
 def _mime_type(format: str) -> str:
-    return "text/markdown" if format == "markdown" else "text/plain"
+    return {"markdown": "text/markdown", "rst": "text/x-rst"}.get(format, "text/plain")
