@@ -140,6 +140,9 @@ class Citations:
                     "match": hit.match,
                     "words": round(hit.words, 4),
                     "meaning": round(hit.meaning, 4),
+                    "covers": round(hit.covers, 4),
+                    "heading": round(hit.heading, 4),
+                    "whole": round(hit.whole, 4),
                 }
                 for hit in found.hits
             ],

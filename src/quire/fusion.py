@@ -36,6 +36,12 @@ def fuse(words: Sequence[Hit], near: Sequence[Hit], cosines: Mapping[int, float]
     return sorted(fused, key=lambda hit: (-hit.score, hit.chunk))
 
 
+def shares(words: Sequence[Hit]) -> list[Hit]:
+    """Hits by words that score their share of the best score."""
+    best = max((hit.score for hit in words), default=0.0) or 1.0
+    return [replace(hit, score=hit.score / best, words=hit.score / best) for hit in words]
+
+
 def fuse_ranks(words: Sequence[Hit], near: Sequence[Hit], weight: float) -> list[Hit]:
     """Hits by words and by meaning as one list, by reciprocal ranks: Σ w/(60 + rank)."""
     found: dict[int, Hit] = {}

@@ -15,12 +15,22 @@ class Hit:
     section: int  # the section's position in its document
     score: float
     match: str = "keyword"  # keyword, semantic or both
-    words: float = 0.0  # its share of the best score by words, where both were asked for
-    meaning: float = 0.0  # its cosine, there
+    words: float = 0.0  # its share of the best score by words
+    meaning: float = 0.0  # its cosine
+    covers: float = 0.0  # the share of the query's words that it has, rare ones counting more
+    heading: float = 0.0  # how much of its heading the query asks for
+    whole: float = 0.0  # how many of the words its document has that no chunk has together
 
     def scoring(self, score: float) -> Hit:
         """The same hit with another score: a search makes hundreds, and dataclasses.replace is slow."""
-        return Hit(self.chunk, self.document, self.section, score, self.match, self.words, self.meaning)
+        place = self.chunk, self.document, self.section
+        told = self.words, self.meaning, self.covers, self.heading, self.whole
+        return Hit(*place, score, self.match, *told)
+
+    def judged(self, score: float, covers: float, heading: float, whole: float) -> Hit:
+        """The same hit with another score, and what it was judged by."""
+        place = self.chunk, self.document, self.section
+        return Hit(*place, score, self.match, self.words, self.meaning, covers, heading, whole)
 
 
 @dataclass(frozen=True, slots=True)

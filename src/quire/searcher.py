@@ -14,6 +14,7 @@ from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest
 from quire.freshness import other_words
 from quire.query import Query, Term
+from quire.rank import Ranking
 from quire.result import Hit, Merged, Node, Result
 from quire.stores import Filters, Model, Store
 
@@ -117,17 +118,22 @@ def ranked(
     vector = _vector(asked, settings, meaning, notes) if meaning else None
     by_words = settings.mode != "semantic" or asked.demanded or vector is None
     words = store.search_words(asked, filters, _candidates(settings)) if by_words else []
+    ranking = Ranking(store, asked, filters)
+    if settings.mode != "semantic" or vector is None:
+        words = ranking.with_far_apart(words, settings.limit)
     if meaning is None or vector is None:
-        return fusion.with_neighbours(words, settings.neighbours), "keyword"
-    if missing := store.count_unembedded(meaning.model):
-        notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
-    hits = _near(store, asked, filters, settings, meaning.model, vector, words)
-    if settings.mode == "hybrid" and settings.fusion == "rrf":
-        hits = fusion.fuse_ranks(words, hits, settings.meaning)
-    elif settings.mode == "hybrid":
-        far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
-        hits = fusion.fuse(words, hits, store.cosines(meaning.model, vector, far), settings.meaning)
-    return fusion.with_neighbours(hits, settings.neighbours), settings.mode
+        hits, mode = ranking.judged(fusion.shares(words)), "keyword"
+    else:
+        if missing := store.count_unembedded(meaning.model):
+            notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
+        hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
+        if settings.mode == "hybrid" and settings.fusion == "rrf":
+            hits = fusion.fuse_ranks(words, hits, settings.meaning)
+        elif settings.mode == "hybrid":
+            far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
+            cosines = store.cosines(meaning.model, vector, far)
+            hits = ranking.judged(fusion.fuse(words, hits, cosines, settings.meaning))
+    return fusion.with_neighbours(hits, settings.neighbours), mode
 
 
 def _candidates(settings: SearchSettings) -> int:

@@ -150,6 +150,10 @@ class Documents(Protocol):
         """One section."""
         ...
 
+    def titles(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """The titles of sections by (document, position)."""
+        ...
+
     def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
         """Sections by (document, position), with all their ancestors, as merging needs them."""
         ...
@@ -242,6 +246,18 @@ class WordIndex(Protocol):
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""
+        ...
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many chunks there are, and in how many of them each term is, nearly."""
+        ...
+
+    def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
+        """Those of the chunks that have each term."""
+        ...
+
+    def documents_with(self, terms: Sequence[str], filters: Filters) -> dict[str, set[int]]:
+        """The documents that have each term."""
         ...
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:

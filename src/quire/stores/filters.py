@@ -24,6 +24,7 @@ class Filters:
     not_paths: tuple[str, ...] = ()  # none of them
     tags: tuple[str, ...] = ()  # all of them
     not_tags: tuple[str, ...] = ()  # none of them
+    documents: tuple[int, ...] = ()  # one of these rows
     since: int | None = None  # milliseconds: last written then or later
     until: int | None = None  # and before then
 
@@ -78,6 +79,8 @@ def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
         yield dialect.all_tags(filters.tags)
     if filters.not_tags:
         yield dialect.no_tag(filters.not_tags)
+    if filters.documents:
+        yield f"d.seq IN ({', '.join(map(str, filters.documents))})", []
     if filters.since is not None:
         yield f"d.updated_at >= {value}", [filters.since]
     if filters.until is not None:

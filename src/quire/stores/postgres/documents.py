@@ -218,6 +218,16 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         )
         return {(row[0], row[1]): SectionRow(*row) for row in rows}
 
+    def titles(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """The titles of sections by (document, position)."""
+        wanted = list(keys)
+        rows = self.db.rows(
+            "SELECT s.document, s.position, s.title FROM unnest(%s::bigint[], %s::integer[])"
+            " AS k (document, position) JOIN quire.sections AS s USING (document, position)",
+            ([key[0] for key in wanted], [key[1] for key in wanted]),
+        )
+        return {(document, position): title for document, position, title in rows}
+
     def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
         """Sections by (document, position), with all their ancestors."""
         wanted = list(keys)

@@ -218,6 +218,35 @@ class Bm25:
         )
         return {row[0] for row in rows}
 
+    def counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many chunks there are, and in how many of them each term is, nearly."""
+        self._renew()
+        words = {term: Phrase((term,)) for term in terms}
+        self._count(words.values())
+        return self._known.chunks, {term: round(self._known.found[word]) for term, word in words.items()}
+
+    def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
+        """Those of the chunks that have each term."""
+        if not terms or not chunks:
+            return {}
+        has = ", ".join(["w.terms @@ %s::tsquery"] * len(terms))
+        rows = self.db.rows(
+            f"SELECT {CHUNK_ID}, {has} FROM {CHUNKS_BY_ID} JOIN quire.words AS w USING (document, index)",
+            [*(_written(Phrase((term,))) for term in terms), *split_ids(chunks)],
+        )
+        return {term: {row[0] for row in rows if row[at]} for at, term in enumerate(terms, 1)}
+
+    def documents_with(self, terms: Sequence[str], filters: Filters) -> dict[str, set[int]]:
+        """The documents that have each term."""
+        where, args = conditions(replace(filters, collection=None, kinds=()))
+        among = f" AND w.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
+        found: dict[str, set[int]] = {}
+        for term in terms:
+            wanted = _query_of(WordQuery((), (Phrase((term,)),), (), ()), filters)
+            rows = self.db.rows(f"SELECT DISTINCT w.document FROM {self._matching}{among}", [wanted, *args])
+            found[term] = {row[0] for row in rows}
+        return found
+
     def _renew(self) -> None:
         """Drop the counts of an older version of the library."""
         version = self.db.version()
@@ -479,6 +508,20 @@ class PostgresWords(PostgresPart):
             Hit(row.document * MAX_CHUNKS + row.index, row.document, row.section, score)
             for row, score in found
         ]
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many chunks there are, and in how many of them each term is, nearly."""
+        with self.db.reading():
+            return self.words.counts(terms)
+
+    def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
+        """Those of the chunks that have each term."""
+        return self.words.chunks_with(terms, chunks)
+
+    def documents_with(self, terms: Sequence[str], filters: Filters) -> dict[str, set[int]]:
+        """The documents that have each term."""
+        with self.db.reading():
+            return self.words.documents_with(terms, filters)
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
         """Those of the chunks that have everything a query requires, and nothing that it excludes."""

@@ -7,6 +7,7 @@ from its text.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -204,6 +205,16 @@ class SqliteDocuments(SqliteRemaking):
                 found[document, position] = self.section(document, position)
                 position = found[document, position].parent
         return found
+
+    def titles(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """The titles of sections by (document, position)."""
+        wanted = json.dumps(list(keys))
+        rows = self.db.execute(
+            "SELECT s.document, s.position, s.title FROM json_each(?) AS k JOIN sections AS s"
+            " ON s.document = k.value ->> 0 AND s.position = k.value ->> 1",
+            (wanted,),
+        )
+        return {(document, position): title for document, position, title in rows}
 
     def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
         """Sections by (document, position), with all their ancestors."""

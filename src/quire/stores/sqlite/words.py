@@ -93,6 +93,25 @@ class Fts5:
             left &= self._matching(_any(matching.whole(group)), left)
         return left - self._matching(_any(matching.whole(query.left_out)), left)
 
+    def counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many chunks there are, and in how many of them each term is."""
+        sql = "SELECT doc FROM vocabulary WHERE term = ?"
+        found = {term: self.db.execute(sql, (term,)).fetchone() for term in terms}
+        return self.size(), {term: row[0] if row else 0 for term, row in found.items()}
+
+    def chunks_with(self, terms: Iterable[str], chunks: Sequence[int]) -> dict[str, set[int]]:
+        """Those of the chunks that have each term."""
+        return {term: self._matching(f'"{term}"', set(chunks)) for term in terms}
+
+    def documents_with(self, terms: Iterable[str], where: list[str], args: list[Any]) -> dict[str, set[int]]:
+        """The documents `d` that have each term and meet the conditions."""
+        source = f"words JOIN documents AS d ON d.seq = words.rowid >> {CHUNK_BITS}" if where else "words"
+        sql = (
+            f"SELECT DISTINCT words.rowid >> {CHUNK_BITS} FROM {source}"
+            f" WHERE words MATCH ?{''.join(f' AND {condition}' for condition in where)}"
+        )
+        return {term: {row[0] for row in self.db.execute(sql, (f'"{term}"', *args))} for term in terms}
+
     def _matching(self, expression: str, chunks: set[int]) -> set[int]:
         """Those of the chunks that match; none if the expression is empty."""
         if not expression or not chunks:
@@ -168,6 +187,18 @@ class SqliteWords(SqliteDatabase):
         }
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
         return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in best]
+
+    def term_counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """How many chunks there are, and in how many of them each term is."""
+        return self.keywords.counts(terms)
+
+    def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
+        """Those of the chunks that have each term."""
+        return self.keywords.chunks_with(terms, chunks)
+
+    def documents_with(self, terms: Sequence[str], filters: Filters) -> dict[str, set[int]]:
+        """The documents that have each term."""
+        return self.keywords.documents_with(terms, *conditions(filters))
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
         """Those of the chunks that have everything a query requires, and nothing that it excludes."""

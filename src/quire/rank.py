@@ -1,0 +1,144 @@
+"""Ranked chunks to a better order: by what their headings, their words and their whole documents tell.
+
+Input: hits by words, or by words and meaning. Output: the same hits, best first, each with what it was
+judged by. The weights were chosen on documentation, manuals and source code (bench/README.md).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from quire import analyze
+from quire.query import Query
+from quire.result import Hit
+from quire.stores import Filters, Store
+from quire.stores.matching import common_share
+
+HEADING = 0.4  # for a heading whose words are all in the query
+COVERED = 0.5  # for a chunk that has all words of a question
+WHOLE = 1.0  # for a document that has all words, where no chunk has any of them
+_ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
+_FAR_APART = 5  # documents to add because they have more of the words than any chunk
+# A question describes what its answer says; other queries name it, as headings do.
+_QUESTION = re.compile(
+    r"(?:how|what|why|when|where|which|who|whom|whose|can|could|do|does|did|is|are|was|were|should|would"
+    r"|will|may)\b|.*[?？]\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_question(text: str) -> bool:
+    """Whether a query is a question, in English or by its mark."""
+    return _QUESTION.match(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The terms of a query, and how much each tells: a rare one tells more."""
+
+    weights: Mapping[str, float]
+    counts: Mapping[str, int]  # chunks that have it
+    common: int  # a term in more chunks tells little of a document
+
+    @classmethod
+    def of(cls, store: Store, asked: Query) -> Wanted:
+        """The terms of a query in a library. Stop words count only if there are no others."""
+        every = dict.fromkeys(analyze.terms(asked.words))
+        terms = [term for term in every if term not in analyze.STOP] or list(every)
+        chunks, counts = store.term_counts(terms)
+        weights = {term: math.log(1 + (chunks - n + 0.5) / (n + 0.5)) for term, n in counts.items()}
+        return cls(weights, counts, round(chunks * common_share(chunks)))
+
+    @property
+    def known(self) -> list[str]:
+        """The terms that some chunk has."""
+        return [term for term, count in self.counts.items() if count]
+
+    @property
+    def telling(self) -> list[str]:
+        """The terms that some chunks have, and not very many."""
+        return [term for term in self.known if self.counts[term] <= self.common]
+
+    def share(self, terms: Iterable[str]) -> float:
+        """The share of what is wanted that some terms are."""
+        total = sum(self.weights.values())
+        return sum(self.weights.get(term, 0.0) for term in terms) / total if total else 0.0
+
+    def share_of(self, terms: Iterable[str], wanted: Sequence[str]) -> float:
+        """The share of some of the wanted terms that others are."""
+        found, total = set(terms), sum(self.weights[term] for term in wanted)
+        return sum(self.weights[term] for term in wanted if term in found) / total if total else 0.0
+
+
+class Ranking:
+    """What the ranking of one query needs to know of the library."""
+
+    def __init__(self, store: Store, asked: Query, filters: Filters) -> None:
+        self.store, self.asked, self.filters = store, asked, filters
+        self.wanted = Wanted.of(store, asked)
+        self._terms: dict[int, set[str]] = {}  # of chunks
+        self._whole: dict[int, float] = {}  # what documents have, of what no chunk has together
+
+    def with_far_apart(self, words: list[Hit], limit: int) -> list[Hit]:
+        """Hits by words, with the best of documents that have more of the words than any chunk has."""
+        self._read_terms(words)
+        telling = self.wanted.telling
+        best = max((self.wanted.share_of(self._terms[hit.chunk], telling) for hit in words), default=1.0)
+        if best >= 1 or len(telling) < 2 or self.asked.demanded:
+            return words
+        documents = self._documents(telling)
+        self._whole = {document: (1 - best) * share for document, share in documents.items()}
+        there = {hit.document for hit in words}
+        more = sorted(
+            (row for row in documents if row not in there and documents[row] > best),
+            key=lambda row: (-documents[row], row),
+        )
+        if not more:
+            return words
+        within = replace(self.filters, documents=tuple(more[:_FAR_APART]))
+        return [*words, *self.store.search_words(self.asked, within, limit)]
+
+    def _documents(self, terms: Sequence[str]) -> dict[int, float]:
+        """The share of some terms that each document has."""
+        having: dict[int, set[str]] = {}
+        for term, documents in self.store.documents_with(terms, self.filters).items():
+            for document in documents:
+                having.setdefault(document, set()).add(term)
+        return {document: self.wanted.share_of(found, terms) for document, found in having.items()}
+
+    def _read_terms(self, hits: Iterable[Hit]) -> None:
+        new = [hit.chunk for hit in hits if hit.chunk not in self._terms]
+        self._terms |= {chunk: set() for chunk in new}
+        for term, chunks in self.store.chunks_with(self.wanted.known, new).items():
+            for chunk in chunks:
+                self._terms[chunk].add(term)
+
+    def judged(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Hits with what their headings, their words and their documents add, best first."""
+        self._read_terms(hits)
+        titles = self.store.titles({(hit.document, hit.section) for hit in hits})
+        asks = is_question(self.asked.text)
+        found = [self._judged(hit, titles[hit.document, hit.section], asks) for hit in hits]
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
+
+    def _judged(self, hit: Hit, title: str, asks: bool) -> Hit:
+        covers = self.wanted.share(self._terms[hit.chunk])
+        heading, whole = self._heading(_terms_of(title)), self._whole.get(hit.document, 0.0)
+        told = COVERED * covers if asks else HEADING * heading
+        score = hit.score + told + WHOLE * whole
+        return hit.judged(score, covers, heading, whole)
+
+    def _heading(self, terms: frozenset[str]) -> float:
+        """How much of a heading is asked for, if it is a good part of what is asked."""
+        asked_for = terms & self.wanted.weights.keys()
+        share = len(asked_for) / len(terms) if terms else 0.0
+        return share * min(1.0, _ENOUGH * self.wanted.share(asked_for))
+
+
+@lru_cache(maxsize=20_000)
+def _terms_of(title: str) -> frozenset[str]:
+    return frozenset(analyze.terms(title)) - analyze.STOP
