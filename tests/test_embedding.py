@@ -63,6 +63,7 @@ class Tiny:
         self.texts: list[str] = []  # all that were embedded
         self.questions: list[str] = []
         self.refuses = ""  # texts with this word
+        self.foreign = ""  # a word of a language that it does not know
         self.breaks: Callable[[], BaseException | None] = lambda: None  # asked before each text
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -77,6 +78,9 @@ class Tiny:
         if refused:
             raise EmbeddingError(self.name, "does not take some texts", refused, vectors)
         return vectors
+
+    def knows(self, text: str) -> bool:
+        return not self.foreign or self.foreign not in text
 
     def embed_query(self, text: str) -> Vectors:
         self.questions.append(text)
@@ -621,6 +625,62 @@ def test_settings_that_name_another_model_are_refused(
         assert tinies["other"].texts == tinies["other"].questions == []
         changed.embed("other")
         assert matches(changed.search("automobile")) == {"cars.md": "semantic"}
+
+
+UNKNOWN = "tiny does not know the language of this query"
+
+
+def test_meaning_counts_less_in_a_language_that_the_model_does_not_know(
+    library_url: str, library: Library, tiny: Tiny
+) -> None:
+    """The cosines of such a query say little: a match by words stays above a match by meaning."""
+    query = "night automobile automobile automobile"
+    with opened(library_url, config(meaning=20.0)) as changed:
+        assert paths(changed.search(query)) == ["cars.md", "dogs.md"]
+        tiny.foreign = "night"
+        found = changed.search(query)
+    assert (found.mode, paths(found)) == ("hybrid", ["dogs.md", "cars.md"])
+    assert found.notes == (f"{UNKNOWN}: meaning counts less.",)
+
+
+def test_meaning_can_be_left_out_in_a_language_that_the_model_does_not_know(
+    library_url: str, library: Library, tiny: Tiny
+) -> None:
+    """With search.meaning_unknown = 0, words answer alone and the query is not embedded."""
+    asked, tiny.foreign = len(tiny.questions), "dog"
+    with opened(library_url, config(meaning_unknown=0.0)) as changed:
+        found = changed.search("dog automobile")
+    assert (found.mode, matches(found)) == ("keyword", {"dogs.md": "keyword"})
+    assert found.notes == (f"{UNKNOWN}: searched by words only.",)
+    assert len(tiny.questions) == asked
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+def test_meaning_answers_in_any_language_where_no_word_matches(
+    library_url: str, library: Library, tiny: Tiny, weight: float
+) -> None:
+    """A doubtful answer is better than none, if a note says that it is doubtful."""
+    tiny.foreign = "automobile"
+    with opened(library_url, config(meaning_unknown=weight)) as changed:
+        found = changed.search("automobile")
+    assert (found.mode, matches(found)) == ("hybrid", {"cars.md": "semantic"})
+    assert found.notes == (f"{UNKNOWN}, and no word matches: these results may be wrong.",)
+
+
+def test_semantic_search_is_done_as_asked_in_any_language(library: Library, tiny: Tiny) -> None:
+    """Who asks for meaning gets meaning."""
+    tiny.foreign = "automobile"
+    found = library.search("automobile", mode="semantic")
+    assert (found.mode, matches(found), found.notes) == ("semantic", {"cars.md": "semantic"}, ())
+
+
+def test_a_phrase_in_an_unknown_language_that_nothing_has_gets_one_note_about_it(
+    library: Library, tiny: Tiny
+) -> None:
+    """Words of a phrase are searched in a second step; the language is mentioned once."""
+    tiny.foreign = "dog"
+    notes = library.search('"dog wheels"').notes
+    assert [note.startswith(UNKNOWN) for note in notes] == [False, True]
 
 
 def test_a_model_that_makes_other_vectors_than_before_is_refused(

@@ -592,6 +592,9 @@ class Tiny:
         counts = [[text.lower().count(chr(97 + n)) + 0.01 for n in range(26)] for text in texts]
         return np.array([np.array(c) / np.linalg.norm(c) for c in counts], np.float32)
 
+    def knows(self, text: str) -> bool:
+        return True
+
     def embed_query(self, text: str) -> Vectors:
         vector: Vectors = self.embed_documents([text])[0]
         return vector

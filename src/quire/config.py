@@ -241,6 +241,7 @@ class SearchSettings:
     limit: int = 10  # results
     candidates: int = at_most(100)  # chunks that are ranked
     meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
+    meaning_unknown: float = 0.5  # the same if the model does not know the query's language; 0: words only
     min_cosine: float = 0.2  # chunks below this cosine similarity are dropped
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
     document_evidence: float = 0.0  # how much the rest of a document counts for each of its chunks
@@ -258,6 +259,7 @@ class SearchSettings:
         _within("limit", self.limit, 1, 1000)
         _within("candidates", self.candidates, 1, 10_000)
         _within("meaning", self.meaning, 0, 100)
+        _within("meaning_unknown", self.meaning_unknown, 0, 100)
         _within("min_cosine", self.min_cosine, -1, 1)
         _within("neighbours", self.neighbours, 0, 1)
         _within("document_evidence", self.document_evidence, 0, 10)

@@ -115,6 +115,44 @@ def ranked(
     notes: list[str],
 ) -> tuple[list[Hit], str]:
     """Chunks by words, by meaning, or by both, best first; and the mode that was used."""
+    if meaning is None or _is_known(asked, settings, meaning):
+        return _ranked(store, asked, filters, settings, meaning, notes)
+    less = replace(settings, meaning=settings.meaning_unknown)
+    hits, mode = _ranked(store, asked, filters, less, meaning if less.meaning else None, notes)
+    if not hits and not less.meaning:  # a doubtful answer is better than none
+        hits, mode = _ranked(store, asked, filters, settings, meaning, notes)
+    if hits:
+        notes.append(_unknown_language(meaning.model.name, hits, mode))
+    return hits, mode
+
+
+def _unknown_language(model: str, hits: list[Hit], mode: str) -> str:
+    said = f"{model} does not know the language of this query"
+    if mode == "keyword":
+        return f"{said}: searched by words only."
+    if all(hit.match == "semantic" for hit in hits):
+        return f"{said}, and no word matches: these results may be wrong."
+    return f"{said}: meaning counts less."
+
+
+def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
+    """Whether the model knows the language of a query; True if that does not matter or cannot be told."""
+    if settings.mode != "hybrid" or meaning.embedder is None:
+        return True
+    try:
+        return meaning.embedder.knows(asked.words)
+    except EmbeddingError:
+        return True  # embedding the query fails too, and says why
+
+
+def _ranked(
+    store: Store,
+    asked: Query,
+    filters: Filters,
+    settings: SearchSettings,
+    meaning: Meaning | None,
+    notes: list[str],
+) -> tuple[list[Hit], str]:
     vector = _vector(asked, settings, meaning, notes) if meaning else None
     by_words = settings.mode != "semantic" or asked.demanded or vector is None
     words = store.search_words(asked, filters, _candidates(settings)) if by_words else []

@@ -33,6 +33,13 @@ class Embedder(Protocol):
         """The most tokens that the model reads at once; a longer text is embedded in windows of this size."""
         ...
 
+    def knows(self, text: str) -> bool:
+        """Whether the model knows the language of a question; True if that cannot be told.
+
+        If False, the cosines of the question say little. Raises EmbeddingError if the model cannot be read.
+        """
+        ...
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """A vector for each text; raises EmbeddingError, which names the texts that cannot be embedded."""
         ...

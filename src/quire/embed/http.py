@@ -161,6 +161,10 @@ class _Server(ABC):
             raise EmbeddingError(self.name, problem, tuple(refused), vectors)
         return vectors
 
+    def knows(self, text: str) -> bool:  # noqa: ARG002
+        """True: nobody can tell which languages a model behind HTTP knows."""
+        return True
+
     def embed_query(self, text: str) -> Vectors:
         """The vector of a question, as a 1-D array."""
         (outcome,) = self._embed([text], self._settings.query_prefix)

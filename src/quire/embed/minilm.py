@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.config import EmbedSettings
+from quire.embed.language import is_english
 from quire.embed.wordpiece import WordPiece
 from quire.errors import EmbeddingError
 
@@ -110,6 +111,15 @@ class MiniLM:
             return onnxruntime.InferenceSession(str(self._model), options, ["CPUExecutionProvider"])
         except Exception as problem:  # onnxruntime's errors have no common class
             raise EmbeddingError(self.name, f"{self._model} cannot be run: {problem}") from None
+
+    @cached_property
+    def _is_english(self) -> bool:
+        """Whether the model has the vocabulary of English BERT models; any other may know more languages."""
+        return self.name == "minilm" or self._words.ids.keys() == MiniLM(self.settings)._words.ids.keys()
+
+    def knows(self, text: str) -> bool:
+        """Whether the model knows the language of a question."""
+        return not self._is_english or is_english(text, self._words.ids)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """A vector for each text."""
