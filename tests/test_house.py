@@ -92,7 +92,8 @@ def test_functions_are_small() -> None:
 ONE_MEANING = {
     "a method of Library, on each surface": "add chunk context copy embed forget list_documents read recall"
     " refresh remember remove search status toc tree",
-    "a part of each store": "CHUNK_COLUMNS REMEMBERED VectorTable conditions",
+    "a part of each store": "CHUNK_COLUMNS ID_PLACES REMEMBERED VectorTable conditions"
+    " count_wrong_keys remake_keys",
     "what each strategy does": "split",
     "what each format has": "scan title",
     "as everywhere in Python": "T log",

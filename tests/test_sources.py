@@ -20,6 +20,7 @@ from quire.ingest import plan as planning
 from quire.library import Library
 from quire.stores import SourceRow
 from tests.commands import run
+from tests.schemas import BEFORE_IDS
 from tests.words import WORDS
 
 
@@ -791,6 +792,7 @@ def test_a_library_of_the_schema_before_sources_is_upgraded(tmp_path: Path, docs
         library.add(docs)
     with closing(sqlite3.connect(tmp_path / "l.db")) as db:
         for statement in (
+            *BEFORE_IDS,
             "DROP TABLE remade",
             "DROP TABLE members",
             "DROP TABLE sources",

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from quire import redact
+from quire import address, redact
 from quire.config import Config
 from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable, nearest
 from quire.ingest.prepare import examined
@@ -163,11 +163,13 @@ def now() -> int:
 
 
 def find(store: Store, name: str, collection: str | None = None) -> SourceRow:
-    """The source with this name: its place, or the address of a text. Raises NoResults."""
+    """The source with this name: its place, or the address or id of a text. Raises NoResults."""
     known = [s for s in store.sources() if collection in (None, s.collection)]
     wanted = {name, files.printable(Path(name).absolute()), files.printable(Path(name).resolve())}
     wanted |= _urls(name)
     found = [s for s in known if wanted & {s.name, s.place, redact.url(s.place)}]
+    if not found and (belongs_to := _address_of(store, name)):
+        found = [s for s in known if s.name == belongs_to]
     if len({s.collection for s in found}) > 1:
         listed = ", ".join(sorted(s.collection for s in found))
         raise SettingError("source", f"{name} is in several collections: {listed}. Name one: -c NAME")
@@ -175,6 +177,13 @@ def find(store: Store, name: str, collection: str | None = None) -> SourceRow:
         close = nearest(name, [s.name for s in known])
         raise NoResults(f"No source {name!r}. {close} See them with: quire sources")
     return found[0]
+
+
+def _address_of(store: Store, name: str) -> str | None:
+    """The address that an id belongs to; None if a name is no id, or nothing has it."""
+    id = address.parse_id(name)
+    found = store.by_id(id) if id else None
+    return address.of_section(found[0].address, found[1]) if found else None
 
 
 def _urls(name: str) -> set[str]:

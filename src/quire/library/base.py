@@ -1,4 +1,4 @@
-"""An open library: its store, its settings, and how an address finds its document."""
+"""An open library: its store, its settings, and how an address or an id finds its document."""
 
 from __future__ import annotations
 
@@ -59,10 +59,15 @@ class OpenLibrary:
         self.close()
 
     def _document(self, address: str) -> tuple[DocumentRow, str]:
-        """The document an address names, and what follows its #. Raises NoResults, naming the nearest."""
+        """The document of an address or id, and what follows the # of the address.
+
+        Raises NoResults, naming the nearest address.
+        """
         for collection, path, rest in addresses.readings(address):
             if found := self.store.document(collection, path):
                 return found, rest
+        if (id := addresses.parse_id(address)) and self.store.collections():
+            return self._by_id(id)
         known = [row.address for row in self.store.documents(Filters())]
         if not known:
             raise NoResults("The library is empty. Add documents with: quire add ./docs")
@@ -71,6 +76,11 @@ class OpenLibrary:
         close = nearest(wanted, names) if len(known) < 5000 else ""
         said = close if close.startswith("Did") else "See what there is with: quire list"
         raise NoResults(f"No document {wanted!r} is indexed. {said}")
+
+    def _by_id(self, id: str) -> tuple[DocumentRow, str]:
+        if found := self.store.by_id(id):
+            return found
+        raise NoResults(f"No document or section has the id {id}. See what there is with: quire list")
 
     def _no_collection(self, name: str) -> str:
         return f"No collection {name!r}. {nearest(name, self.store.collections())}"

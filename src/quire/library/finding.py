@@ -56,7 +56,7 @@ class Finding(Embeddings):
         return self.store.documents(Filters(collection))
 
     def document(self, address: str) -> DocumentRow | None:
-        """One document by its address or path; None if there is none."""
+        """One document by its address, path or id; None if there is none."""
         try:
             return self._document(address)[0]
         except NoResults:
@@ -68,18 +68,18 @@ class Finding(Embeddings):
             return self.store.counts()
 
     def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
-        """A document or a section of it, exactly as it stands; by address, slug, heading or path `A > B`."""
+        """A document or a section of it, exactly as it stands; by address, id, heading or path `A > B`."""
         with self.store.reading():
             document, rest = self._document(address)
             return reading.read(self.store, document, heading or rest, self.config, max_tokens)
 
     def source(self, address: str) -> bytes:
-        """The exact bytes of a document."""
+        """The exact bytes of a document, by address or id."""
         with self.store.reading():
             return self.store.source(self._document(address)[0].seq)
 
     def toc(self, address: str) -> Tree:
-        """The tree of a document."""
+        """The tree of a document, by address or id."""
         with self.store.reading():
             return reading.tree(self.store, self._document(address)[0], self.config)
 

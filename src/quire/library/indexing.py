@@ -197,7 +197,7 @@ class Indexing(Embeddings):
         paths: Iterable[str] = (),
         dry_run: bool = False,
     ) -> list[DocumentRow]:
-        """Remove documents by address, or a collection, or some paths of it; returns the removed documents.
+        """Remove documents by address or id, or a collection, or some paths of it; returns what was removed.
 
         They stay removed: a refresh does not bring them back, adding them by name does. `dry_run` only
         returns them.
@@ -207,7 +207,7 @@ class Indexing(Embeddings):
         if addresses and (within or collection is not None):
             raise SettingError("remove", "Name addresses, or a collection and its paths, not both")
         if addresses:
-            rows = [self._document(address)[0] for address in dict.fromkeys(addresses)]
+            rows = list(dict.fromkeys(self._document(address)[0] for address in addresses))
         elif collection is not None:
             rows = self._rows_of(collection, within)
         elif within:
@@ -231,7 +231,7 @@ class Indexing(Embeddings):
 
     @writes
     def promote(self, address: str, level: str) -> DocumentRow:
-        """Make a document standard, important or critical; a section cannot be promoted alone."""
+        """Make a document standard, important or critical, by address or id; no section alone."""
         if level not in PROMOTIONS:
             raise SettingError("promotion", f"there is no {level!r}. {nearest(level, PROMOTIONS)}")
         document, rest = self._document(address)

@@ -106,7 +106,7 @@ class Memories(Finding):
         before: str | datetime | None = None,
         dry_run: bool = False,
     ) -> list[DocumentRow]:
-        """Delete memories and knowledge by address, or by collection, tags and time; returns them.
+        """Delete memories and knowledge by address or id, or by collection, tags and time; returns them.
 
         `dry_run` only returns them. Raises SettingError for a document.
         """

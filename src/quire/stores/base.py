@@ -126,6 +126,13 @@ class Documents(Protocol):
         """One document by its path, in any collection if none is named."""
         ...
 
+    def by_id(self, id: str) -> tuple[DocumentRow, str] | None:
+        """The document that the id of a document, section or chunk leads to; None if nothing has this id.
+
+        With it comes what follows the # of the address that the id belongs to, "" for a document.
+        """
+        ...
+
     def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
         """Documents by their rows."""
         ...

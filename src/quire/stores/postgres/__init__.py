@@ -13,6 +13,7 @@ from psycopg import sql
 
 from quire.stores.base import Counts
 from quire.stores.postgres.database import Connection, PostgresDatabase, next_generation
+from quire.stores.postgres.ids import count_wrong_keys
 from quire.stores.postgres.schema import CHECKS
 from quire.stores.postgres.sources import PostgresSources
 
@@ -118,9 +119,7 @@ class PostgresStore(PostgresSources):
 
     def check(self) -> list[str]:
         """Problems with the library; empty if there are none."""
-        with self.reading():
-            return [
-                f"{problem}: {count:,}"
-                for problem, query in CHECKS.items()
-                if (count := self.db.value(query))
-            ]
+        with self.db.reading() as db:
+            found = {problem: self.db.value(query) for problem, query in CHECKS.items()}
+            found["ids that lead nowhere"] = count_wrong_keys(db)
+            return [f"{problem}: {count:,}" for problem, count in found.items() if count]

@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any, cast
 
 from quire import analyze
+from quire.address import key_of_id
 from quire.progress import Progress, Silent
 from quire.result import Node
 from quire.stores.filters import Filters
+from quire.stores.ids import with_id
 from quire.stores.postgres import words
 from quire.stores.postgres.database import (
     CHUNK_COLUMNS,
@@ -26,6 +28,7 @@ from quire.stores.postgres.database import (
     split_ids,
 )
 from quire.stores.postgres.filters import conditions
+from quire.stores.postgres.ids import ID_PLACES
 from quire.stores.postgres.vectors import PostgresVectors
 from quire.stores.postgres.words import PostgresWords
 from quire.stores.postgres.writing import SOME, Identity, Latest, write_batch
@@ -161,6 +164,15 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
             [storable(path), *[None if collection is None else storable(collection)] * 2],
         )
         return DocumentRow(*rows[0]) if rows else None
+
+    def by_id(self, id: str) -> tuple[DocumentRow, str] | None:
+        """The document that an id leads to, and what follows the # of the id's address."""
+        rows = self.db.rows(
+            f"SELECT {_DOCUMENT}, p.slug, p.part FROM {ID_PLACES} AS p"
+            " JOIN quire.documents AS d ON d.seq = p.document",
+            {"key": key_of_id(id)},
+        )
+        return with_id(id, ((DocumentRow(*row[:-2]), *row[-2:]) for row in rows))
 
     def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
         """Documents by their rows. A snapshot caches the last answer: a search asks twice for the same."""

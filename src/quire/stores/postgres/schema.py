@@ -11,11 +11,13 @@ import psycopg
 
 from quire.errors import LibraryError, NoResults
 from quire.stores import migrate
+from quire.stores.postgres.ids import remake_all_keys
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 MIN_SERVER = 150_000
 MIN_VECTOR = (0, 7)
+_PYTHON_STEPS = {6: remake_all_keys}  # what comes after a script, because SQL cannot do it
 _LOCK = 0x51756972  # "Quir": its holder may change the schema
 _NO_VECTOR = (
     "has no pgvector, which Quire needs. Whoever runs the server installs it, and then types in this"
@@ -69,6 +71,8 @@ class Schema:
         for number, script in migrate.steps("postgres"):
             if number > done:
                 self.db.execute(script)
+                if number in _PYTHON_STEPS:
+                    _PYTHON_STEPS[number](self.db)
                 self.db.execute("INSERT INTO quire.migrations VALUES (%s, now())", (number,))
 
     def _prepare(self) -> None:

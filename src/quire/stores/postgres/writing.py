@@ -13,8 +13,10 @@ from uuid import UUID
 
 from quire import analyze
 from quire.address import id_of, of_document
+from quire.stores.ids import chunk_keys, section_keys
 from quire.stores.postgres import words
 from quire.stores.postgres.database import Connection, copy_rows
+from quire.stores.postgres.ids import remake_keys
 from quire.stores.rows import Prepared, storable
 
 Identity = tuple[str, str, str]  # collection, kind, path
@@ -22,8 +24,8 @@ Version = tuple[int, int]  # a document's row, and when it was last written
 SOME, _BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
 _PARTS = ("sections", "chunks", "words", "fetches", "tags")
-_SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10)
-_CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea", "text")
+_SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10, "int8")
+_CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea", "text", "int8")
 _DOCUMENT_TYPES = (
     *("int8", *["text"] * 9, "int8", "int8", "text", "text"),
     *("int4", "int4", "int8", "int8", "int8", "bytea", "text"),
@@ -130,6 +132,7 @@ def rename(db: Connection, paths: Mapping[int, str]) -> set[int]:
             "UPDATE quire.documents SET path = %s, id = %s WHERE seq = %s",
             [(identity[2], _id(identity), row) for row, identity in new.items()],
         )
+    remake_keys(db, list(new))
     return paths.keys() - new.keys()
 
 
@@ -215,13 +218,15 @@ def _sizes(new: Prepared) -> tuple[int, int, int]:
 
 
 def _sections(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    return ((row, section[0], new.collection, *section[1:]) for section in new.sections)
+    for section, key in zip(new.sections, section_keys(new), strict=True):
+        yield (row, section[0], new.collection, *section[1:], key)
 
 
 def _chunks(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    for index, (chunk, digest) in enumerate(zip(new.chunks, new.digests, strict=True)):
+    parts = zip(new.chunks, new.digests, chunk_keys(new), strict=True)
+    for index, (chunk, digest, key) in enumerate(parts):
         *before, headings = chunk
-        yield (row, index, new.collection, *before, digest, headings)
+        yield (row, index, new.collection, *before, digest, headings, key)
 
 
 def _tags(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:

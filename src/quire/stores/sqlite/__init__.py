@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quire.stores.base import Counts
+from quire.stores.sqlite.ids import count_wrong_keys
 from quire.stores.sqlite.sources import SqliteSources
 
 __all__ = ["SqliteStore"]
@@ -59,6 +60,8 @@ class SqliteStore(SqliteSources):
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
         wrong += [] if self.read_only else self.keywords.check()
         wrong += self.vectors.check(self.models())
+        if ids := count_wrong_keys(self.db):
+            wrong.append(f"ids that lead nowhere: {ids:,}")
         terms, chunks = self.keywords.size(), self._value("SELECT count(*) FROM chunks")
         counted = self._value("SELECT total(chunk_count) FROM documents")
         if not terms == chunks == counted:

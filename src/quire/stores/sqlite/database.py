@@ -18,6 +18,7 @@ from quire.errors import LibraryError, NoResults
 from quire.stores import migrate
 from quire.stores.rows import ChunkRow
 from quire.stores.sqlite import file as files
+from quire.stores.sqlite import ids
 from quire.stores.sqlite.file import (
     ADD_WRITE,
     APPLICATION_ID,
@@ -187,6 +188,7 @@ class SqliteDatabase(FileConnection):
         except (sqlite3.Error, OSError) as problem:
             raise self._error(f"cannot be opened: {problem}") from problem
         self._is_open = True
+        ids.add_key_function(self._db)
         self._forget()
         try:
             self._file = self._prepare()

@@ -12,18 +12,20 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
-from quire.address import id_of, of_document
+from quire.address import id_of, key_of_id, of_document
 from quire.result import Node
 from quire.stores.filters import Filters
+from quire.stores.ids import chunk_keys, section_keys, with_id
 from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow
 from quire.stores.sqlite.database import CHUNK_COLUMNS
 from quire.stores.sqlite.filters import conditions
+from quire.stores.sqlite.ids import ID_PLACES
 from quire.stores.sqlite.remaking import SqliteRemaking
 from quire.stores.texts import passage_of
 
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
 _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
-_ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) - 1)})"
+_ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * len(fields(SectionRow))})"
 ADD_MEMBER = (  # unless the document is gone meanwhile
     "INSERT INTO members SELECT ?1, seq, ?3 FROM documents WHERE seq = ?2"
     " ON CONFLICT (source, document) DO UPDATE SET seen = excluded.seen"
@@ -37,7 +39,7 @@ _NOTE_NUMBER = (
     "INSERT INTO facts VALUES ('last_number', ?) ON CONFLICT (name) DO UPDATE SET value ="
     " CAST(max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER)) AS TEXT)"
 )
-_ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) - 1)})"
+_ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * len(fields(ChunkRow))})"
 
 
 class SqliteDocuments(SqliteRemaking):
@@ -94,14 +96,14 @@ class SqliteDocuments(SqliteRemaking):
         return cursor.lastrowid or 0
 
     def _add_parts(self, row: int, new: Prepared) -> None:
-        first = row << CHUNK_BITS
+        first, keys = row << CHUNK_BITS, chunk_keys(new)
         self.db.executemany(
             _ADD_SECTION,
-            ((row, *section) for section in new.sections),
+            ((row, *section, key) for section, key in zip(new.sections, section_keys(new), strict=True)),
         )
         self.db.executemany(
             _ADD_CHUNK,
-            ((first + index, row, *chunk) for index, chunk in enumerate(new.chunks)),
+            ((first + index, row, *chunk, keys[index]) for index, chunk in enumerate(new.chunks)),
         )
         self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
         self.db.executemany("INSERT INTO tags VALUES (?, ?)", ((row, tag) for tag in set(new.tags)))
@@ -166,6 +168,14 @@ class SqliteDocuments(SqliteRemaking):
             (path, collection, collection),
         ).fetchone()
         return DocumentRow(*row) if row else None
+
+    def by_id(self, id: str) -> tuple[DocumentRow, str] | None:
+        """The document that an id leads to, and what follows the # of the id's address."""
+        rows = self.db.execute(
+            f"SELECT {_DOCUMENT}, slug, part FROM {ID_PLACES} AS p JOIN documents ON seq = p.document",
+            (key_of_id(id),),
+        ).fetchall()
+        return with_id(id, ((DocumentRow(*row[:-2]), *row[-2:]) for row in rows))
 
     def documents_by_row(self, rows: Iterable[int]) -> dict[int, DocumentRow]:
         """Documents by their rows."""

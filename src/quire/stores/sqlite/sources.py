@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from quire.address import id_of, of_document
 from quire.stores.rows import Member, Sighting, SourceRow, source_row, source_values, storable
 from quire.stores.sqlite.documents import ADD_MEMBER, SqliteDocuments
+from quire.stores.sqlite.ids import remake_keys
 
 
 class SqliteSources(SqliteDocuments):
@@ -118,7 +119,7 @@ class SqliteSources(SqliteDocuments):
         return self.db.execute(same, (one.document, one.checksum)).fetchone() is not None
 
     def _rename(self, row: int, path: str) -> bool:
-        """Give a document another path and id; False if it is gone or the path is taken."""
+        """Give a document another path and other ids; False if it is gone or the path is taken."""
         found = self.db.execute("SELECT kind, collection FROM documents WHERE seq = ?", (row,)).fetchone()
         if found is None:
             return False
@@ -127,6 +128,7 @@ class SqliteSources(SqliteDocuments):
         if self.db.execute("SELECT 1 FROM documents WHERE id = ? AND seq != ?", (id, row)).fetchone():
             return False
         self.db.execute("UPDATE documents SET path = ?, id = ? WHERE seq = ?", (path, id, row))
+        remake_keys(self.db, row, kind, collection, path)
         return True
 
     def adopted(self) -> bool:

@@ -151,7 +151,7 @@ def refresh(
 
 @quire.command()
 @options.library_option
-@click.argument("addresses", nargs=-1)
+@click.argument("addresses", nargs=-1, metavar="[ADDRESS|ID]...")
 @click.option("-c", "--collection", help="Remove this whole collection.")
 @click.option(
     "--path", "paths", multiple=True, help="Only paths of it that begin so, or match a pattern with *."
@@ -166,7 +166,7 @@ def remove(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Remove documents, or a collection, from a library. Files are never touched.
+    """Remove documents, by address or id, or a collection, from a library. Files are never touched.
 
     \b
     Examples:

@@ -111,11 +111,11 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
 
 @quire.command()
 @options.library_option
-@click.argument("address")
+@click.argument("address", metavar="ADDRESS|ID")
 @click.argument("level")
 @options.json_flag
 def promote(library: str | None, address: str, level: str, as_json: bool) -> None:
-    """Make a document standard, important or critical.
+    """Make a document standard, important or critical, by its address or id.
 
     Important ones rank higher, critical ones are in every context pack. External documents have no
     promotion.

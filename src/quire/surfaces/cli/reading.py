@@ -17,20 +17,21 @@ if TYPE_CHECKING:
 
 @quire.command()
 @options.library_option
-@click.argument("address")
+@click.argument("address", metavar="ADDRESS|ID")
 @click.argument("heading", required=False)
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop after so many tokens, and say so.")
 @options.json_flag
 def read(
     library: str | None, address: str, heading: str | None, max_tokens: int | None, as_json: bool
 ) -> None:
-    """Print a document or a section of it, byte for byte.
+    """Print a document or a section of it, byte for byte, by its address or id.
 
     \b
     Examples:
       quire read docs:guide.md
       quire read docs:guide.md#install
       quire read guide.md "Install > Linux" --max-tokens 500
+      quire read 4ddb31e4-245c-58b2-bae1-b7ad97c7eac4
     """
     from dataclasses import asdict
 
@@ -51,7 +52,7 @@ def read(
 
 @quire.command()
 @options.library_option
-@click.argument("sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|ADDRESS...")
+@click.argument("sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|ADDRESS|ID...")
 @options.json_flag
 def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
     """Print the outline of a file or of an indexed document: headings, and the tokens under each.
@@ -75,7 +76,7 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
         else:
             click.echo("\n".join(render.toc_lines(tree, sizes)))
 
-    files = tuple(name for name in sources if name == "-" or os.path.exists(name) or ":" not in name)  # noqa: PTH110
+    files = tuple(name for name in sources if not _is_stored(name))
     code = parsing.each_document(files, settings, one)
     indexed = [name for name in sources if name not in files]
     if indexed:
@@ -83,6 +84,13 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
             for name in indexed:
                 one(opened.toc(render.as_text(name)))
     sys.exit(code)
+
+
+def _is_stored(name: str) -> bool:
+    """Whether a name means a stored document: it is an address or an id, and no file has it."""
+    from quire.address import parse_id
+
+    return (":" in name or parse_id(name) is not None) and not os.path.exists(name)  # noqa: PTH110
 
 
 @quire.command("list")

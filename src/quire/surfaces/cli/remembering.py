@@ -136,7 +136,7 @@ def recall(
 
 @quire.command()
 @options.library_option
-@click.argument("addresses", nargs=-1)
+@click.argument("addresses", nargs=-1, metavar="[ADDRESS|ID]...")
 @click.option("-c", "--collection", help="Forget all of this collection.")
 @click.option("--tag", "tags", multiple=True, help="Forget what has this tag; all of several.")
 @click.option("--before", help="Forget what was last written before then: 2026-01-31, or 52w ago.")
@@ -151,7 +151,7 @@ def forget(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Delete memories and knowledge. Documents are refused: they are removed.
+    """Delete memories and knowledge, by address or id. Documents are refused: they are removed.
 
     \b
     Examples:

@@ -48,7 +48,7 @@ def sources(context: click.Context, library: str | None, as_json: bool) -> None:
 
 @sources.command("remove")
 @options.library_option
-@click.argument("place", metavar="PLACE|URL|ADDRESS")
+@click.argument("place", metavar="PLACE|URL|ADDRESS|ID")
 @click.option("-c", "--collection", help="The collection that it is in, if it is in several.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @options.json_flag

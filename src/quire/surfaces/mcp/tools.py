@@ -97,7 +97,7 @@ def _result(number: int, result: Result) -> str:
 class Read(Arguments):
     """Read a document, or one section of it, exactly as it stands, by an address from search, toc or list."""
 
-    address: Annotated[Address, Field(description="collection:path or collection:path#section.")]
+    address: Annotated[Address, Field(description="collection:path or collection:path#section, or an id.")]
     heading: Annotated[
         str, Field(max_length=5000, description="A heading in it, or a path of them: Install > Linux.")
     ] = ""
@@ -120,7 +120,7 @@ def read(library: Library, asked: Read) -> Answer:
 class Toc(Arguments):
     """Show the outline of a document: its headings, with the address, line and size of each."""
 
-    address: Annotated[Address, Field(description="collection:path.")]
+    address: Annotated[Address, Field(description="collection:path, or an id.")]
     max_tokens: MaxTokens = MAX_TOKENS
     cursor: Cursor = ""
 
@@ -344,7 +344,7 @@ def added(asked: Add, report: Report, settings: TokenSettings) -> Answer:
 class Remove(Arguments):
     """Take documents out of the library, by address or a whole collection; files are never touched."""
 
-    addresses: Annotated[NameList, Field(description="Documents, as collection:path.")] = []
+    addresses: Annotated[NameList, Field(description="Documents, as collection:path, or their ids.")] = []
     collection: Annotated[str, Field(max_length=500, description="A whole collection instead.")] = ""
     dry_run: Annotated[bool, Field(description="Only say what would be removed.")] = False
     max_tokens: MaxTokens = MAX_TOKENS
@@ -382,7 +382,7 @@ def remember(library: Library, asked: Remember) -> Answer:
 class Forget(Arguments):
     """Delete what was kept with remember, by address, or by collection, tags and time; never documents."""
 
-    addresses: Annotated[NameList, Field(description="Entries, as named by recall.")] = []
+    addresses: Annotated[NameList, Field(description="Entries, as named by recall, or their ids.")] = []
     collection: Annotated[str, Field(max_length=500, description="All of this collection.")] = ""
     tags: Tags = []
     before: Annotated[
