@@ -6,7 +6,7 @@ has returned; filters apply before any limit; a library is never written to afte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -242,6 +242,13 @@ class WordIndex(Protocol):
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""
+        ...
+
+    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks of the library terms are. Terms in none are left out.
+
+        A store may leave out all of more than 1,000 terms, if it would take long to look them up.
+        """
         ...
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:

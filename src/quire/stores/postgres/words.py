@@ -261,6 +261,17 @@ class Bm25:
             each = known.chunks / max(size, 1)
             known.found |= {p: (n + 0.5) * each for p, n in zip(many, counted, strict=True)}
 
+    def counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks terms are, up to CANDIDATES. Terms in none are left out."""
+        if len(terms) <= 64:  # as a query has them: the search will need their counts
+            self._renew()
+            self._count(words := [Phrase((term,)) for term in terms])
+            return {word.terms[0]: int(n) for word in words if (n := self._known.found[word])}
+        terms = () if self.db.is_scoped and len(terms) > 1000 else terms  # in a scope each takes long
+        hits = f"(SELECT FROM {self._matching.replace('%s::tsquery', 'q')} LIMIT {CANDIDATES}) AS hits"
+        each = f"SELECT t, (SELECT count(*) FROM {hits}) FROM unnest(%s::text[], %s::tsquery[]) AS a (t, q)"
+        return {t: n for t, n in self.db.rows(each, [list(terms), [f"'{t}'" for t in terms]]) if n}
+
     def _is_kept(self, phrase: Phrase) -> bool:
         """Whether the count of a term is stored, because counting it again would take long."""
         is_common = phrase.is_word and phrase.terms[0] in self._known.common
@@ -479,6 +490,10 @@ class PostgresWords(PostgresPart):
             Hit(row.document * MAX_CHUNKS + row.index, row.document, row.section, score)
             for row, score in found
         ]
+
+    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks of the library terms are. Terms in none are left out."""
+        return self.words.counts(terms)
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
         """Those of the chunks that have everything a query requires, and nothing that it excludes."""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from quire import analyze
@@ -21,6 +23,7 @@ from quire.stores.sqlite.database import SqliteDatabase
 from quire.stores.sqlite.filters import conditions
 
 _Terms = tuple[int, str, str, str]  # a chunk's row, and the terms of its heading, trail and text
+_FEW = 32  # terms to look up one by one; for more, it is faster to walk along the index
 
 
 class Fts5:
@@ -92,6 +95,27 @@ class Fts5:
         for group in query.demanded:
             left &= self._matching(_any(matching.whole(group)), left)
         return left - self._matching(_any(matching.whole(query.left_out)), left)
+
+    def counts(self, terms: Iterable[str]) -> dict[str, int]:
+        """In how many chunks terms are. Terms in none are left out."""
+        found = dict[str, int]()
+        for _, same in groupby(sorted(terms), key=itemgetter(0)):
+            found |= self._counts(list(same))
+        return found
+
+    def _counts(self, terms: list[str]) -> dict[str, int]:
+        """The counts of terms, in order, that begin with the same letter."""
+        if len(terms) > _FEW:
+            wanted, among = set(terms), "SELECT term, doc FROM vocabulary WHERE term BETWEEN ? AND ?"
+            rows = self.db.execute(among, (terms[0], terms[-1]))
+            return {term: count for term, count in rows if term in wanted}
+        # The vocabulary reads all places of a term; the counts of common terms are stored.
+        rows = self.db.execute(
+            "SELECT value, coalesce((SELECT chunks FROM common_terms WHERE term = value),"
+            " (SELECT doc FROM vocabulary WHERE term = value)) FROM json_each(?)",
+            (json.dumps(terms),),
+        )
+        return {term: count for term, count in rows if count}
 
     def _matching(self, expression: str, chunks: set[int]) -> set[int]:
         """Those of the chunks that match; none if the expression is empty."""
@@ -168,6 +192,10 @@ class SqliteWords(SqliteDatabase):
         }
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
         return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in best]
+
+    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks of the library terms are. Terms in none are left out."""
+        return self.keywords.counts(terms)
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
         """Those of the chunks that have everything a query requires, and nothing that it excludes."""
