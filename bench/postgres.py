@@ -60,8 +60,8 @@ from quire import analyze, query, searcher
 from quire.library import Library
 from quire.stores import MAX_CHUNKS, Filters, Model, Prepared, matching
 from quire.stores.postgres import PostgresStore, writing
+from quire.stores.postgres import terms as postgres_terms
 from quire.stores.postgres import vectors as postgres_vectors
-from quire.stores.postgres import words as postgres_words
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -80,7 +80,7 @@ TABLES = {
     "documents": writing._DOCUMENT_TYPES,
     "sections": writing._SECTION_TYPES,
     "chunks": writing._CHUNK_TYPES,
-    "words": postgres_words.TYPES,
+    "words": postgres_terms.TYPES,
 }
 SETTINGS = {
     "search_path": "quire, public",

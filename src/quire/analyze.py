@@ -159,11 +159,20 @@ def fold(word: str) -> str:
     return word
 
 
+def stems(words: list[str]) -> list[str]:
+    """The terms of folded words that begin in the same script and are letters only; not cached."""
+    found: list[str] = _stemmer(_language(words[0])).stemWords(words) if words else []
+    return found
+
+
 def _stem(word: str) -> str:
-    first = word[:1]
-    language = next((name for low, high, name in _LANGUAGES if low <= first <= high), "english")
-    stemmed: str = _stemmer(language).stemWord(word)
+    stemmed: str = _stemmer(_language(word)).stemWord(word)
     return letters_of(stemmed)
+
+
+def _language(word: str) -> str:
+    first = word[:1]
+    return next((name for low, high, name in _LANGUAGES if low <= first <= high), "english")
 
 
 def letters_of(word: str) -> str:

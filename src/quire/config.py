@@ -248,7 +248,7 @@ class SearchSettings:
     fusion: str = "sum"  # how words and meaning are added: "sum" of their scores, or "rrf" of their ranks
     max_result_tokens: int = 800  # no result is larger; what is larger is returned in parts
     merging: str = "bounded"  # how sections merge; "ra" merges by plain sums, with no bound and no floor
-    merge_from: float = 0.7  # of the best score in its document: a weaker section is not merged
+    merge_from: float = 0.8  # of the best score in its document: a weaker section is not merged
     sharpness: float = 8.0  # scores are raised to this power before those of siblings are added
     aggregation_threshold: float = 0.5  # siblings merge when a larger share of them matches
     min_aggregation_matches: int = 2

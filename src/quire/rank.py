@@ -37,7 +37,7 @@ def is_question(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QueryTerms:
     """The terms of a query, and how much each tells: a rare one tells more."""
 
     weights: Mapping[str, float]
@@ -45,11 +45,12 @@ class Wanted:
     common: int  # a term in more chunks tells little of a document
 
     @classmethod
-    def of(cls, store: Store, asked: Query) -> Wanted:
+    def of(cls, store: Store, asked: Query) -> QueryTerms:
         """The terms of a query in a library. Stop words count only if there are no others."""
         every = dict.fromkeys(analyze.terms(asked.words))
         terms = [term for term in every if term not in analyze.STOP] or list(every)
-        chunks, counts = store.term_counts(terms)
+        chunks, found = store.size(), store.term_counts(terms)
+        counts = {term: found.get(term, 0) for term in terms}
         weights = {term: math.log(1 + (chunks - n + 0.5) / (n + 0.5)) for term, n in counts.items()}
         return cls(weights, counts, round(chunks * common_share(chunks)))
 
@@ -79,7 +80,7 @@ class Ranking:
 
     def __init__(self, store: Store, asked: Query, filters: Filters) -> None:
         self.store, self.asked, self.filters = store, asked, filters
-        self.wanted = Wanted.of(store, asked)
+        self.wanted = QueryTerms.of(store, asked)
         self._terms: dict[int, set[str]] = {}  # of chunks
         self._whole: dict[int, float] = {}  # what documents have, of what no chunk has together
 

@@ -16,6 +16,7 @@ from quire.freshness import other_words
 from quire.query import Query, Term
 from quire.rank import Ranking
 from quire.result import Hit, Merged, Node, Result
+from quire.spelling import respelled
 from quire.stores import Filters, Model, Store
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def search(
     if other := other_words(store):
         remade = "quire refresh --remake" if store.is_shared else "quire refresh"
         notes.append(f"Some words may not be found in this library: {other}. To remake them: {remade}")
+    else:
+        asked, note = respelled(store, asked)
+        notes += [note] if note else []
     asked = _excluding(store, asked, notes)
     hits, mode = ranked(store, asked, filters, settings, meaning, notes)
     if not hits and any(term.phrase for group in asked.demanded for term in group):

@@ -6,7 +6,7 @@ has returned; filters apply before any limit; a library is never written to afte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -255,8 +255,15 @@ class WordIndex(Protocol):
         """The chunks that match a query's words, best first."""
         ...
 
-    def term_counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many chunks there are, and in how many of them each term is, nearly."""
+    def size(self) -> int:
+        """How many chunks there are."""
+        ...
+
+    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks of the library terms are. Terms in none are left out.
+
+        A store may leave out all of more than 1,000 terms, if it would take long to look them up.
+        """
         ...
 
     def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:

@@ -18,7 +18,7 @@ from quire.progress import Progress, Silent
 from quire.result import Node
 from quire.stores.filters import Filters
 from quire.stores.ids import with_id
-from quire.stores.postgres import words
+from quire.stores.postgres import terms
 from quire.stores.postgres.database import (
     CHUNK_COLUMNS,
     CHUNKS_BY_ID,
@@ -131,10 +131,10 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         db.execute("DELETE FROM quire.words WHERE document = ANY (%s)", (rows,))
         for row, collection, kind in documents:
             made = list(self._words_of(row)) if row in there else []
-            copy_rows(db, "words", words.TYPES, words.rows_of(row, collection, kind, made))
+            copy_rows(db, "words", terms.TYPES, terms.rows_of(row, collection, kind, made))
             db.execute(
                 "UPDATE quire.documents SET terms = %s, term_count = %s WHERE seq = %s",
-                (analyze.fingerprint(), words.size_of(made), row),
+                (analyze.fingerprint(), terms.size_of(made), row),
             )
         next_generation(db)
 

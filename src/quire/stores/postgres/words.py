@@ -4,20 +4,15 @@ Input: the terms of chunks. Output: chunks with the scores that SQLite's bm25() 
 scores every chunk that matches, and keeps the best; Quire rescores these, with phrases. Always: filters and
 scope apply before the limit; writing is part of the store's transaction.
 
-A tsvector holds a term's places, labelled A in the heading, B in the headings above it and C in the text.
-A term in a heading gets more places, adjacent to no other, by its weight: so the number of its places is
-its weighted frequency, and ts_rank() gives that number (see `_frequency`). Besides terms it holds signs:
-`=term` of the heading, `@` and `!` of the collection and the kind.
+How a tsvector holds them is in terms.py.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from quire import analyze
 from quire.query import Query
@@ -31,13 +26,12 @@ from quire.stores.postgres.database import (
     Connection,
     PostgresDatabase,
     PostgresPart,
-    TermVector,
     split_ids,
 )
 from quire.stores.postgres.filters import conditions
+from quire.stores.postgres.terms import sign
 from quire.stores.rows import MAX_CHUNKS
 
-TYPES = ("int8", "int4", "text", "int4", "tsvector")
 CANDIDATES = 20_000  # chunks to score; in a larger library, words that would match more only rank
 RESCORED_CHUNKS = 1000  # the best by their words, where phrases must be scored here
 SAMPLE = 20_000  # chunks in which terms are counted that are too many to count
@@ -47,89 +41,6 @@ _K1, _B = 1.2, 0.75
 _NO_WEIGHT = 1e-6  # of a term in more than half of the chunks
 _COUNTING = 0x51756973  # the holder of this lock counts common terms
 _LABELS = "ABC"
-_BITS = (3 << 14, 2 << 14, 1 << 14)
-_LAST = 12_000  # place of a term; those behind it are for weights. A tsvector knows places up to 16,383,
-_MAX_PLACES = 255  # and of each term so many
-_MAX_HEADING = 1000  # terms of a heading, or of those above it
-_MAX_BYTES = 600_000  # of its terms, where it takes 1,048,575
-_PLACES = [(place | _BITS[2]).to_bytes(2, "big") for place in range(_LAST + 1)]
-_COUNTS = [count.to_bytes(2, "big") for count in range(_MAX_PLACES + 1)]
-
-
-# -------------------------------------------------------------------------------------------- writing
-
-
-def rows_of(
-    document: int, collection: str, kind: str, words: Iterable[tuple[str, str, str]]
-) -> Iterator[tuple[int, int, str, int, TermVector]]:
-    """The rows of a document's chunks, by the terms of their headings, trails and texts."""
-    signs = [_sign("@", collection), _sign("!", kind)]
-    for index, columns in enumerate(words):
-        title, trail, body = (column.split() for column in columns)
-        yield document, index, collection, size_of([columns]), _vector(title, trail, body, signs)
-
-
-def size_of(words: Iterable[tuple[str, str, str]]) -> int:
-    """The number of terms in chunks."""
-    return sum(column.count(" ") + 1 for columns in words for column in columns if column)
-
-
-def _vector(title: list[str], trail: list[str], body: list[str], signs: list[str]) -> TermVector:
-    """Terms as a tsvector: each with a count and its places, two bytes each."""
-    if sum(map(len, body)) > 100_000:
-        body = list(_that_fit(body))
-    title, trail = title[:_MAX_HEADING], trail[:_MAX_HEADING]
-    places: dict[str, bytes] = {}
-    raised: dict[str, int] = {}
-    at = 1
-    for column, terms in enumerate((title, trail)):
-        for term in terms:
-            places[term] = places.get(term, b"") + (at | _BITS[column]).to_bytes(2, "big")
-            raised[term] = raised.get(term, 0) + int(WEIGHTS[column]) - 1
-            at += 1
-        at += 1  # a phrase does not go from one column into the next
-    get, none = places.get, b""
-    for place_of, term in zip(islice(_PLACES, at, None), body, strict=False):
-        places[term] = get(term, none) + place_of
-    for term in body[max(0, _LAST + 1 - at) :]:
-        places.setdefault(term, _PLACES[_LAST])
-    _raise(places, raised)
-    signs = [*signs, *(f"={term}" for term in dict.fromkeys(title))]
-    parts = [
-        (len(places) + len(signs)).to_bytes(4, "big"),
-        *[b"%b\0%b%b" % (term.encode(), _COUNTS[len(of) >> 1], of) for term, of in places.items()],
-        *[b"%b\0\0\0" % sign.encode() for sign in signs],
-    ]
-    return TermVector(b"".join(parts))
-
-
-def _raise(places: dict[str, bytes], raised: Mapping[str, int]) -> None:
-    """Give terms more places after the last, with a gap between each two."""
-    at = _LAST + 2
-    for term, more in raised.items():
-        more = min(more, (16_382 - at) // 2)
-        places[term] += b"".join(place.to_bytes(2, "big") for place in range(at, at + 2 * more, 2))
-        at += 2 * more
-    for term, of in places.items():
-        if len(of) > 2 * _MAX_PLACES:
-            places[term] = of[: 2 * _MAX_PLACES]
-
-
-def _that_fit(terms: list[str]) -> Iterator[str]:
-    """The first terms of a huge chunk, as many as a tsvector can hold."""
-    left, seen = _MAX_BYTES, set[str]()
-    for term in terms:
-        if term not in seen:
-            seen.add(term)
-            left -= len(term.encode()) + 6
-        if left < 0:
-            return
-        yield term
-
-
-def _sign(kind: str, name: str) -> str:
-    """The term that marks a collection or a kind. The SQL function matches() makes it too."""
-    return kind + hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
 # ------------------------------------------------------------------------------------------ searching
@@ -218,12 +129,10 @@ class Bm25:
         )
         return {row[0] for row in rows}
 
-    def counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many chunks there are, and in how many of them each term is, nearly."""
+    def size(self) -> int:
+        """How many chunks there are."""
         self._renew()
-        words = {term: Phrase((term,)) for term in terms}
-        self._count(words.values())
-        return self._known.chunks, {term: round(self._known.found[word]) for term, word in words.items()}
+        return self._known.chunks
 
     def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
         """Those of the chunks that have each term."""
@@ -289,6 +198,17 @@ class Bm25:
             # What is not in the sample may still be there.
             each = known.chunks / max(size, 1)
             known.found |= {p: (n + 0.5) * each for p, n in zip(many, counted, strict=True)}
+
+    def counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks terms are, up to CANDIDATES. Terms in none are left out."""
+        if len(terms) <= 64:  # as a query has them: the search will need their counts
+            self._renew()
+            self._count(words := [Phrase((term,)) for term in terms])
+            return {word.terms[0]: int(n) for word in words if (n := self._known.found[word])}
+        terms = () if self.db.is_scoped and len(terms) > 1000 else terms  # in a scope each takes long
+        hits = f"(SELECT FROM {self._matching.replace('%s::tsquery', 'q')} LIMIT {CANDIDATES}) AS hits"
+        each = f"SELECT t, (SELECT count(*) FROM {hits}) FROM unnest(%s::text[], %s::tsquery[]) AS a (t, q)"
+        return {t: n for t, n in self.db.rows(each, [list(terms), [f"'{t}'" for t in terms]]) if n}
 
     def _is_kept(self, phrase: Phrase) -> bool:
         """Whether the count of a term is stored, because counting it again would take long."""
@@ -415,9 +335,9 @@ def _query_of(match: WordQuery, filters: Filters) -> str:
     """A query within a collection and kinds as a tsquery."""
     must = [_any(group) for group in (*match.needed, match.rare) if group]
     if filters.collection is not None:
-        must.append(_any([Phrase((_sign("@", filters.collection),))]))
+        must.append(_any([Phrase((sign("@", filters.collection),))]))
     if filters.kinds:
-        must.append(_any([Phrase((_sign("!", kind),)) for kind in filters.kinds]))
+        must.append(_any([Phrase((sign("!", kind),)) for kind in filters.kinds]))
     if match.without:
         must.append(f"!{_any(match.without)}")
     return " & ".join(must)
@@ -509,10 +429,14 @@ class PostgresWords(PostgresPart):
             for row, score in found
         ]
 
-    def term_counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many chunks there are, and in how many of them each term is, nearly."""
+    def size(self) -> int:
+        """How many chunks there are."""
         with self.db.reading():
-            return self.words.counts(terms)
+            return self.words.size()
+
+    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks of the library terms are. Terms in none are left out."""
+        return self.words.counts(terms)
 
     def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
         """Those of the chunks that have each term."""

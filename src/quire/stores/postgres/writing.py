@@ -14,7 +14,7 @@ from uuid import UUID
 from quire import analyze
 from quire.address import id_of, of_document
 from quire.stores.ids import chunk_keys, section_keys
-from quire.stores.postgres import words
+from quire.stores.postgres import terms
 from quire.stores.postgres.database import Connection, copy_rows
 from quire.stores.postgres.ids import remake_keys
 from quire.stores.rows import Prepared, storable
@@ -97,7 +97,7 @@ def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: i
     copy_rows(db, "documents", _DOCUMENT_TYPES, (_values(row, new, now) for row, new in added))
     copy_rows(db, "sections", _SECTION_TYPES, (part for pair in numbered for part in _sections(*pair)))
     copy_rows(db, "chunks", _CHUNK_TYPES, (part for pair in numbered for part in _chunks(*pair)))
-    copy_rows(db, "words", words.TYPES, (part for pair in numbered for part in _words(*pair)))
+    copy_rows(db, "words", terms.TYPES, (part for pair in numbered for part in _words(*pair)))
     copy_rows(db, "tags", ("int8", "text", "text"), (part for pair in numbered for part in _tags(*pair)))
     copy_rows(
         db, "fetches", ("int8", "text", "text", "text"), (part for pair in numbered for part in _fetch(*pair))
@@ -214,7 +214,7 @@ def _facts(new: Prepared) -> tuple[str | None, ...]:
 
 
 def _sizes(new: Prepared) -> tuple[int, int, int]:
-    return len(new.chunks), len(new.sections), words.size_of(new.words)
+    return len(new.chunks), len(new.sections), terms.size_of(new.words)
 
 
 def _sections(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
@@ -239,4 +239,4 @@ def _fetch(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
 
 
 def _words(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    return words.rows_of(row, new.collection, new.kind, new.words)
+    return terms.rows_of(row, new.collection, new.kind, new.words)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from quire import analyze
@@ -21,6 +23,7 @@ from quire.stores.sqlite.database import SqliteDatabase
 from quire.stores.sqlite.filters import conditions
 
 _Terms = tuple[int, str, str, str]  # a chunk's row, and the terms of its heading, trail and text
+_FEW = 32  # terms to look up one by one; for more, it is faster to walk along the index
 
 
 class Fts5:
@@ -93,11 +96,26 @@ class Fts5:
             left &= self._matching(_any(matching.whole(group)), left)
         return left - self._matching(_any(matching.whole(query.left_out)), left)
 
-    def counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many chunks there are, and in how many of them each term is."""
-        sql = "SELECT doc FROM vocabulary WHERE term = ?"
-        found = {term: self.db.execute(sql, (term,)).fetchone() for term in terms}
-        return self.size(), {term: row[0] if row else 0 for term, row in found.items()}
+    def counts(self, terms: Iterable[str]) -> dict[str, int]:
+        """In how many chunks terms are. Terms in none are left out."""
+        found = dict[str, int]()
+        for _, same in groupby(sorted(terms), key=itemgetter(0)):
+            found |= self._counts(list(same))
+        return found
+
+    def _counts(self, terms: list[str]) -> dict[str, int]:
+        """The counts of terms, in order, that begin with the same letter."""
+        if len(terms) > _FEW:
+            wanted, among = set(terms), "SELECT term, doc FROM vocabulary WHERE term BETWEEN ? AND ?"
+            rows = self.db.execute(among, (terms[0], terms[-1]))
+            return {term: count for term, count in rows if term in wanted}
+        # The vocabulary reads all places of a term; the counts of common terms are stored.
+        rows = self.db.execute(
+            "SELECT value, coalesce((SELECT chunks FROM common_terms WHERE term = value),"
+            " (SELECT doc FROM vocabulary WHERE term = value)) FROM json_each(?)",
+            (json.dumps(terms),),
+        )
+        return {term: count for term, count in rows if count}
 
     def chunks_with(self, terms: Iterable[str], chunks: Sequence[int]) -> dict[str, set[int]]:
         """Those of the chunks that have each term."""
@@ -167,6 +185,7 @@ class SqliteWords(SqliteDatabase):
     def _forget(self) -> None:
         super()._forget()
         self._keywords = Fts5(self._db)
+        self._size = -1, 0  # a generation, and how many chunks it has
 
     @property
     def keywords(self) -> Fts5:
@@ -188,8 +207,15 @@ class SqliteWords(SqliteDatabase):
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
         return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in best]
 
-    def term_counts(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many chunks there are, and in how many of them each term is."""
+    def size(self) -> int:
+        """How many chunks there are, counted once in each generation."""
+        key = self.generation()
+        if self._size[0] != key:
+            self._size = key, self.keywords.size()
+        return self._size[1]
+
+    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks of the library terms are. Terms in none are left out."""
         return self.keywords.counts(terms)
 
     def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
