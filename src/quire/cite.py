@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from quire import analyze
 from quire.address import id_of, of_part, of_section
+from quire.confidence import confidence, evidence_of
 from quire.document import Document, shown_from
 from quire.freshness import is_stale
 from quire.query import Query
@@ -18,8 +19,11 @@ from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
 class Citations:
     """Turns merged hits into results."""
 
-    def __init__(self, store: Store, asked: Query, max_tokens: int, explain: bool) -> None:
-        self.store, self.asked, self.max_tokens, self.explain = store, asked, max_tokens, explain
+    def __init__(
+        self, store: Store, asked: Query, max_tokens: int, *, by_meaning: bool, explain: bool
+    ) -> None:
+        self.store, self.asked, self.max_tokens = store, asked, max_tokens
+        self.by_meaning, self.explain = by_meaning, explain
         self.terms = _terms_of(asked)
         self.stale: dict[int, bool] = {}
         self.sections: dict[tuple[int, int], SectionRow] = {}
@@ -30,7 +34,12 @@ class Citations:
         chunks = self.store.chunks([hit.chunk for found in merged for hit in found.hits])
         self.sections |= self.store.lineages({(found.document, found.section) for found in merged})
         ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
-        return [self._one(found, rows[found.document], chunks, ranks) for found in merged]
+        results = [self._one(found, rows[found.document], chunks, ranks) for found in merged]
+        sure = [confidence(told, by_meaning=self.by_meaning) for told in evidence_of(merged, len(self.terms))]
+        return [
+            replace(result, confidence=round(chance, 3), strength=strength)
+            for result, (chance, strength) in zip(results, sure, strict=True)
+        ]
 
     def _one(
         self, found: Merged, document: DocumentRow, chunks: dict[int, ChunkRow], ranks: dict[int, int]

@@ -241,7 +241,7 @@ class SearchSettings:
     limit: int = 10  # results
     candidates: int = at_most(100)  # chunks that are ranked
     meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
-    meaning_unknown: float = 0.5  # the same if the model does not know the query's language; 0: words only
+    meaning_unknown: float = 0.0  # the same if the model does not know the query's language; 0: words only
     min_cosine: float = 0.2  # chunks below this cosine similarity are dropped
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
     document_evidence: float = 0.0  # how much the rest of a document counts for each of its chunks

@@ -26,6 +26,8 @@ from quire.tree import Section, Tree
 
 INCLUDES = ("sections", "chunks", "documents")
 REASONS = ("critical", "match", "parent", "neighbour")  # a passage with several reasons has the first of them
+NO_GOOD_MATCH = "No good match. Nearest:"
+_NEAREST = 2  # matches to pack if none is good
 _PARENTS = 0.15  # share of the budget: opening texts must not crowd out matches
 _CUT = 0.5  # share of the rest: a critical document that does not fit leaves room for the answer
 _LEAST = 16  # tokens: a shorter beginning says nothing
@@ -101,6 +103,7 @@ class Context:
     passages: tuple[Passage, ...]
     left_out: tuple[str, ...]  # addresses of what did not fit
     notes: tuple[str, ...]
+    good_match: bool = True  # False if no passage has to do with the query
 
 
 def pack(
@@ -112,17 +115,21 @@ def pack(
     *,
     include: str = "sections",
     notes: Iterable[str] = (),
+    good_match: bool = True,
 ) -> Context:
     """The passages for a query, within `settings.max_tokens`.
 
     Matches that score less than `settings.threshold` of the best are skipped. `include` is sections,
-    chunks (those that match and nothing else) or documents (whole, where they fit).
+    chunks (those that match and nothing else) or documents (whole, where they fit). If there is no good
+    match, the pack begins with that, and has only the nearest chunks.
     """
+    matches, include = (matches, include) if good_match else (matches[:_NEAREST], "chunks")
     if include not in INCLUDES:
         raise SettingError("include", f"there is no {include!r}. {nearest(include, INCLUDES)}")
     floor = settings.threshold * max((match.score for match in matches), default=0.0)
     wanted = [match for match in matches if match.score >= floor]
-    packing = _Packing(counter, settings.max_tokens, wanted)
+    room = settings.max_tokens - (0 if good_match else _count(counter, NO_GOOD_MATCH))
+    packing = _Packing(counter, max(0, room), wanted)
     for source in critical:
         packing.add_critical(source)
     for match in wanted:
@@ -130,9 +137,9 @@ def pack(
     for match in wanted if include == "sections" else ():
         packing.add_neighbours(match)
     passages = packing.finish()
-    tokens = _count(counter, markdown(passages))
-    said = (*notes, *packing.notes)
-    return Context(query, tokens, settings.max_tokens, passages, tuple(packing.left_out), said)
+    tokens = _count(counter, markdown(passages, good_match))
+    said, left = (*notes, *packing.notes), tuple(packing.left_out)
+    return Context(query, tokens, settings.max_tokens, passages, left, said, good_match)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,9 +420,10 @@ def _count(counter: Counter, text: str) -> int:
 # ------------------------------------------------------------------------------------- showing
 
 
-def markdown(passages: Iterable[Passage]) -> str:
+def markdown(passages: Sequence[Passage], good_match: bool = True) -> str:
     """Passages as they are counted: each under its citation, in a fence that it cannot close."""
-    return "\n".join(_block(passage.number, passage) for passage in passages)
+    shown = "\n".join(_block(passage.number, passage) for passage in passages)
+    return f"{NO_GOOD_MATCH}\n\n{shown}" if passages and not good_match else shown
 
 
 def _block(number: int, cited: _Cited | Passage) -> str:

@@ -49,7 +49,8 @@ def fuse_ranks(words: Sequence[Hit], near: Sequence[Hit], weight: float) -> list
         for rank, hit in enumerate(ranked, 1):
             old = found.get(hit.chunk)
             score = (old.score if old else 0.0) + times / (_RANKS + rank)
-            found[hit.chunk] = replace(hit, score=score, match="both" if old else name)
+            cosine = hit.meaning or (old.meaning if old else 0.0)
+            found[hit.chunk] = replace(hit, score=score, match="both" if old else name, meaning=cosine)
     return sorted(found.values(), key=lambda hit: (-hit.score, hit.chunk))
 
 

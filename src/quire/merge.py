@@ -65,16 +65,19 @@ def apart(hits: Iterable[Hit]) -> list[Merged]:
     ]
 
 
-def runs(found: Merged, tokens: Mapping[int, int], max_tokens: int) -> list[Merged]:
+def runs(found: Merged, tokens: Mapping[int, int], max_tokens: int, share: float = 0.0) -> list[Merged]:
     """The hits of a section that is too large to return, as one result for each run of adjacent chunks.
 
-    `tokens` are those of the chunks. No run has more than `max_tokens`, unless one chunk has.
+    `tokens` are those of the chunks. No run has more than `max_tokens`, unless one chunk has; each of its
+    chunks scores at least a share of its best.
     """
     groups: list[list[Hit]] = []
     for hit in sorted(found.hits, key=lambda hit: hit.chunk):
         last = groups[-1] if groups else []
-        size = sum(tokens[one.chunk] for one in (*last, hit))
-        if last and hit.chunk == last[-1].chunk + 1 and size <= max_tokens:
+        run = [*last, hit]
+        scores = [one.score for one in run]
+        fits = sum(tokens[one.chunk] for one in run) <= max_tokens and min(scores) >= share * max(scores)
+        if last and hit.chunk == last[-1].chunk + 1 and fits:
             last.append(hit)
         else:
             groups.append([hit])

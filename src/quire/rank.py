@@ -126,6 +126,11 @@ class Ranking:
         found = [self._judged(hit, titles[hit.document, hit.section], asks) for hit in hits]
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
 
+    def told(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Hits with the share of the query's words that each has, in the same order."""
+        self._read_terms(hits)
+        return [replace(hit, covers=self.wanted.share(self._terms[hit.chunk])) for hit in hits]
+
     def _judged(self, hit: Hit, title: str, asks: bool) -> Hit:
         covers = self.wanted.share(self._terms[hit.chunk])
         heading, whole = self._heading(_terms_of(title)), self._whole.get(hit.document, 0.0)

@@ -90,4 +90,6 @@ class Result:
     merged_from: tuple[str, ...]
     promotion: str
     stale: bool
+    confidence: float = 0.0  # the chance that it answers, from 0 to 1: a lower bound
+    strength: str = "none"  # strong, weak, or none if it has little to do with the query
     explain: dict[str, Any] = field(default_factory=dict, compare=False)

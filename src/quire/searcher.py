@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from quire import fusion, merge, query
 from quire.cite import Citations
 from quire.config import SearchSettings
+from quire.embed import DEFAULT_MODEL
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest
 from quire.freshness import other_words
@@ -35,6 +36,11 @@ class Found:
     mode: str
     results: tuple[Result, ...]
     notes: tuple[str, ...]
+
+    @property
+    def good_match(self) -> bool:
+        """Whether any result has to do with the query. If not, they are the nearest that there are."""
+        return any(result.strength != "none" for result in self.results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,9 @@ def search(
         hits, mode = ranked(store, asked, filters, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)
-    results = Citations(store, asked, settings.max_result_tokens, explain).all(merged, hits)
+    by_meaning = mode != "keyword" and meaning is not None and _is_fitted(asked, settings, meaning)
+    cite = Citations(store, asked, settings.max_result_tokens, by_meaning=by_meaning, explain=explain)
+    results = cite.all(merged, hits)
     if not results:
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):
@@ -149,6 +157,11 @@ def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
         return True  # embedding the query fails too, and says why
 
 
+def _is_fitted(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
+    """Whether the cosines of a query tell how good a match is: this is known for the bundled model."""
+    return meaning.model.name == DEFAULT_MODEL and _is_known(asked, settings, meaning)
+
+
 def _ranked(
     store: Store,
     asked: Query,
@@ -169,9 +182,11 @@ def _ranked(
         if missing := store.count_unembedded(meaning.model):
             notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
         hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
-        if settings.mode == "hybrid" and settings.fusion == "rrf":
-            hits = fusion.fuse_ranks(words, hits, settings.meaning)
-        elif settings.mode == "hybrid":
+        if settings.mode == "semantic":
+            hits = ranking.told(hits)
+        elif settings.fusion == "rrf":
+            hits = ranking.told(fusion.fuse_ranks(words, hits, settings.meaning))
+        else:
             far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
             cosines = store.cosines(meaning.model, vector, far)
             hits = ranking.judged(fusion.fuse(words, hits, cosines, settings.meaning))
@@ -195,7 +210,8 @@ def _near(
     limit = _candidates(settings)
     if asked.demanded and len(words) < limit:  # no other chunk has the required terms
         cosines = store.cosines(model, vector, [hit.chunk for hit in words])
-        found = [replace(hit, score=cosines.get(hit.chunk, -1.0), match="semantic") for hit in words]
+        scored = ((hit, cosines.get(hit.chunk, -1.0)) for hit in words)
+        found = [replace(hit, score=cosine, meaning=cosine, match="semantic") for hit, cosine in scored]
         found.sort(key=lambda hit: (-hit.score, hit.chunk))
     else:
         found = _allowed(store, asked, filters, model, vector, limit)
@@ -287,7 +303,7 @@ def _merge_bounded(store: Store, hits: list[Hit], nodes: Nodes, settings: Search
     merged += merge.apart(hit for hit in weak if not _is_within(nodes, hit, whole))
     large = [found for found in merged if _is_large(found, nodes, most)]
     tokens = {key: row.tokens for key, row in store.chunks(_chunks(large)).items()} if large else {}
-    parts = [part for found in large for part in merge.runs(found, tokens, most)]
+    parts = [part for found in large for part in merge.runs(found, tokens, most, settings.merge_from)]
     found = [*(found for found in merged if not _is_large(found, nodes, most)), *parts]
     return sorted(found, key=lambda found: (-found.score, found.document, found.section, found.hits[0].chunk))
 

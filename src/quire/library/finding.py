@@ -109,7 +109,8 @@ class Finding(Embeddings):
             critical = [self._pack_source(row, sources) for row in self._critical(collection)]
             matches = self._matches(found, sources)
         counted = counter(self.config.tokens)
-        return pack(found.query, critical, matches, settings, counted, include=include, notes=found.notes)
+        told = {"notes": found.notes, "good_match": found.good_match or not found.results}
+        return pack(found.query, critical, matches, settings, counted, include=include, **told)  # type: ignore[arg-type]
 
     def _critical(self, collection: str | None) -> list[DocumentRow]:
         """The critical documents of a collection, or of all; queried once per generation."""

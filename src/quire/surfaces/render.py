@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire import context, redact
 from quire.chunkers.base import Chunk
+from quire.context import NO_GOOD_MATCH as NO_GOOD_MATCH
 from quire.context import Context
 from quire.context import one_line as one_line
 from quire.context import safe as safe
@@ -168,7 +169,8 @@ def found_json(found: Found) -> dict[str, Any]:
     for result in results:
         if not result["explain"]:
             del result["explain"]
-    return {"query": found.query, "mode": found.mode, "results": results, "notes": list(found.notes)}
+    about = {"query": found.query, "mode": found.mode, "good_match": found.good_match}
+    return about | {"results": results, "notes": list(found.notes)}
 
 
 def size(result: Result) -> str:
@@ -182,6 +184,7 @@ def result_lines(number: int, result: Result) -> tuple[str, str, str]:
     """A result in three lines: its address, its place, its snippet."""
     where = f"lines {result.start_line}–{result.end_line}, {size(result)}"
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
+    where += ", strong match" if result.strength == "strong" else ""
     where += ", changed since" if result.stale else ""
     return (
         f"{number:>3}. {line(result.address)}",
@@ -197,7 +200,7 @@ def highlighted(text: str, colour: bool) -> str:
 
 def context_markdown(found: Context) -> str:
     """A context pack as Markdown: its `tokens` count this text."""
-    return context.markdown(found.passages)
+    return context.markdown(found.passages, found.good_match)
 
 
 def context_json(found: Context) -> dict[str, Any]:
@@ -207,7 +210,7 @@ def context_json(found: Context) -> dict[str, Any]:
 
 def context_xml(found: Context) -> str:
     """A context pack as XML."""
-    lines = ["<documents>"]
+    lines = ["<documents>" if found.good_match else '<documents good_match="false">']
     for passage in found.passages:
         place = _escaped(passage.breadcrumb.removeprefix("> "))
         lines += [

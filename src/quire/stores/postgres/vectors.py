@@ -334,7 +334,7 @@ class PostgresVectors(PostgresPart):
         with self.db.reading():
             found = self.vectors.search(model, vector, filters, limit)
         return [
-            Hit(document * MAX_CHUNKS + index, document, section, score, "semantic")
+            Hit(document * MAX_CHUNKS + index, document, section, score, "semantic", meaning=score)
             for document, index, section, score in found
         ]
 

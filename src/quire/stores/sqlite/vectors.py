@@ -459,7 +459,10 @@ class SqliteVectors(SqliteDatabase):
             documents = [row[0] for row in rows]
         found = self.vectors.search(model, vector, documents, limit)
         sections = dict(self._in("SELECT id, section FROM chunks WHERE id", (chunk for chunk, _ in found)))
-        return [Hit(chunk, chunk >> CHUNK_BITS, sections[chunk], score, "semantic") for chunk, score in found]
+        return [
+            Hit(chunk, chunk >> CHUNK_BITS, sections[chunk], score, "semantic", meaning=score)
+            for chunk, score in found
+        ]
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """The cosines of chunks with a vector. Chunks without a vector are left out."""

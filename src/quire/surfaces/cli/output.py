@@ -71,6 +71,8 @@ def show_found(found: Found, as_json: bool) -> None:
     if as_json:
         print_json(render.found_json(found))
         return
+    if found.results and not found.good_match:
+        click.secho(render.NO_GOOD_MATCH, bold=True)
     for number, result in enumerate(found.results, 1):
         where, what, text = render.result_lines(number, result)
         click.secho(where, bold=True)

@@ -82,6 +82,7 @@ def _found(page: Page, found: Found) -> Answer:
     if not found.results:
         return Answer(page.rows("No match.", (), 0, tail=notes)[0])
     head = f"{render.counted(len(found.results), 'result')}, best first ({found.mode}). {_DATA}"
+    head = head if found.good_match else f"{render.NO_GOOD_MATCH} {head}"
     numbered = enumerate(found.results[page.start :], page.start + 1)
     rows = (_result(number, result) for number, result in numbered)
     return Answer(page.rows(head, rows, len(found.results), tail=notes, gap="\n\n")[0])
@@ -89,6 +90,7 @@ def _found(page: Page, found: Found) -> Answer:
 
 def _result(number: int, result: Result) -> str:
     where = f"lines {result.start_line:,}–{result.end_line:,}, {render.size(result)}"
+    where += "; strong match" if result.strength == "strong" else ""
     where += "; the file has changed since" if result.stale else ""
     trail = on_one_line(" › ".join(result.trail))
     return f"> {number}. {on_one_line(result.address)} ({where})\n> {trail}\n> {on_one_line(result.snippet)}"
@@ -264,7 +266,8 @@ def context(library: Library, asked: ContextArguments) -> Answer:
 
 def _pack(page: Page, found: Pack) -> Iterable[str]:
     passages = render.counted(len(found.passages), "passage")
-    yield f"{passages}, by number. {_DATA}" if found.passages else "No match."
+    nearest = "" if found.good_match else f"{render.NO_GOOD_MATCH} "
+    yield f"{nearest}{passages}, by number. {_DATA}" if found.passages else "No match."
     for passage in found.passages:
         where = f"{on_one_line(passage.address)} (lines {passage.start_line:,}–{passage.end_line:,})"
         trail = on_one_line(passage.breadcrumb.removeprefix("> "))

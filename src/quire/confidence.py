@@ -1,0 +1,80 @@
+"""How likely it is that a result answers the query, and whether anything in the library does.
+
+Input: what a result was found by. Output: a number from 0 to 1, and strong, weak or none. The constants are
+fitted by bench/confidence.py, and judged on sets that were left out. Answers that nobody marked as such
+count as wrong there, so the number is a lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from quire.result import Merged
+
+STRONG = 0.5  # a number from here on is strong
+UNRELATED = 0.05  # the most that a result gets if it has little to do with the query
+LEAST_COVERS = 0.2  # of the words, weighted, that a result has to have
+FEW, LEAST_OF_FEW = 3, 0.34  # of so few words, found by words alone, it has to have more than one
+CLOSE = 0.5  # or a cosine of this size: gibberish comes near it
+_COMPARED = 5  # results that the best is compared with
+# Written by bench/confidence.py --write: with the bundled model's cosines, and by words alone.
+# Weights of 1 and of each part of the evidence
+ANSWERS_BOTH = (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73)
+ANSWERS_WORDS = (-10.65, 4.41, 0, 5.77, 1.35, 4.14)
+# Weights of covers and meaning, and the least sum of a result that has to do with the query
+RELATED_BOTH = (1, 2.19, 0.927)
+RELATED_WORDS = (1, 0, 0.263)
+
+
+class Evidence(NamedTuple):
+    """What a result was found by."""
+
+    covers: float  # the share of the query's words that it has, rare ones counting more
+    meaning: float  # its cosine; 0 if meaning was not searched
+    share: float  # its score, as a share of the best
+    lead: float  # how far it is before the next result
+    spread: float  # how far the best is before the fifth
+    words: int = FEW + 1  # of the query, without stop words
+
+
+def evidence(
+    told: Sequence[tuple[float, float]], scores: Sequence[float], words: int = FEW + 1
+) -> list[Evidence]:
+    """The evidence for results, best first: what each covers, its cosine and its score."""
+    best = max(scores, default=0.0)
+    shares = [score / best if best > 0 else 1.0 for score in scores]
+    spread = 1 - min(shares[:_COMPARED], default=1.0)
+    after = [*shares[1:], 0.0][: len(shares)]
+    found = zip(told, shares, after, strict=True)
+    return [Evidence(*known, share, share - behind, spread, words) for known, share, behind in found]
+
+
+def evidence_of(results: Sequence[Merged], words: int) -> list[Evidence]:
+    """The evidence for merged results, best first."""
+    told = [(max(h.covers for h in it.hits), max(h.meaning for h in it.hits)) for it in results]
+    return evidence(told, [it.score for it in results], words)
+
+
+def confidence(found: Evidence, *, by_meaning: bool) -> tuple[float, str]:
+    """The chance that a result answers, and strong, weak, or none if it has little to do with the query."""
+    weights = ANSWERS_BOTH if by_meaning else ANSWERS_WORDS
+    sum_of = weights[0] + sum(w * told for w, told in zip(weights[1:], found[:-1], strict=True))
+    chance = 1 / (1 + math.exp(-sum_of))
+    if not is_related(found, by_meaning=by_meaning):
+        return min(chance, UNRELATED), "none"
+    return chance, "strong" if chance >= STRONG else "weak"
+
+
+def is_related(found: Evidence, *, by_meaning: bool) -> bool:
+    """Whether a result has to do with the query. Words that are nowhere in it need a very close meaning."""
+    constants = RELATED_BOTH if by_meaning else RELATED_WORDS
+    return relation(found, constants[1]) >= constants[2]
+
+
+def relation(found: Evidence, ratio: float) -> float:
+    """How much a result has to do with a query, its meaning counting `ratio` times; 0 for noise."""
+    least = LEAST_OF_FEW if found.words <= FEW and not ratio else LEAST_COVERS
+    is_near = found.covers >= least or (ratio > 0 and found.meaning >= CLOSE)
+    return found.covers + ratio * found.meaning if is_near else 0.0
