@@ -25,6 +25,9 @@ found@10, chunks the same of ten chunks as they are ranked before documents are 
 recall, precision, IoU
                  of five such chunks: the share of the answer they cover, the share of them that is
                  the answer, and what both share of what either holds; a character counts once
+recall, IoU, results
+                 the same of five results of Library.search
+alarms           the share of the questions that are told "No good match" (lower is better)
 
 The interval holds 95 % of 1,000 means over queries drawn again with replacement. ms is the mean time
 of a query, its embedding and snippets included. Characters is the mean length of the answers to a
@@ -79,6 +82,14 @@ class Span(NamedTuple):
         return self.doc == other.doc and self.start < other.end and other.start < self.end
 
 
+class Spans(list[Span]):
+    """What was found, and whether any of it is a good match."""
+
+    def __init__(self, spans: Iterable[Span], good: bool) -> None:
+        super().__init__(spans)
+        self.good = good
+
+
 class Question(NamedTuple):
     """A query and what answers it: spans, or grades of documents."""
 
@@ -93,6 +104,9 @@ class Reference(NamedTuple):
 
     figure: str
     source: str
+
+
+NOBODY = Reference("–", "none given")
 
 
 class Measure(NamedTuple):
@@ -151,18 +165,19 @@ def write_corpus(folder: Path, target: Path) -> Path:
 # --------------------------------------------------------------------------------------- retrieving
 
 
-def first_results(library: Library, question: Question, mode: str) -> list[Span]:
-    return _results(library, question, mode, TOP)
+def first_results(library: Library, question: Question, mode: str, limit: int = TOP) -> list[Span]:
+    return _results(library, question, mode, limit)
 
 
 def results_elsewhere(library: Library, question: Question, mode: str) -> list[Span]:
     """Results that do not show where the question was taken from."""
-    found = _results(library, question, mode, ASKED)
-    return [span for span in found if not _hits(span, question.exclude)]
+    return _results(library, question, mode, ASKED)
 
 
-def _results(library: Library, question: Question, mode: str, limit: int) -> list[Span]:
-    return [_span(result) for result in library.search(question.text, limit=limit, mode=mode).results]
+def _results(library: Library, question: Question, mode: str, limit: int) -> Spans:
+    found = library.search(question.text, limit=limit, mode=mode).results
+    kept = [result for result in found if not _hits(_span(result), question.exclude)]
+    return Spans(map(_span, kept), any(result.strength != "none" for result in kept[:TOP]))
 
 
 def _span(result: Result) -> Span:
@@ -192,11 +207,16 @@ def judge_links(found: list[Span], question: Question) -> Figures:
     }
 
 
+def _alarms(found: list[Span]) -> Figures:
+    return {"alarms": float(not found.good)} if isinstance(found, Spans) else {}
+
+
 def judge_sections(found: list[Span], question: Question) -> Figures:
     return {
         "strict nDCG@10": section_ndcg(found, question.gold, _answers),
         "share in 4,000": share_shown(found, question.gold),
         "overlap nDCG@10": section_ndcg(found, question.gold, Span.overlaps),
+        **_alarms(found),
     }
 
 
@@ -221,7 +241,8 @@ def share_shown(found: Sequence[Span], gold: Sequence[Span]) -> float:
 
 
 def judge_found(found: list[Span], question: Question) -> Figures:
-    return {"found@10": statistics.fmean(bool(_hits(gold, found)) for gold in question.gold)}
+    share = statistics.fmean(bool(_hits(gold, found)) for gold in question.gold)
+    return {"found@10": share, **_alarms(found)}
 
 
 def judge_found_chunks(found: list[Span], question: Question) -> Figures:
@@ -229,7 +250,10 @@ def judge_found_chunks(found: list[Span], question: Question) -> Figures:
 
 
 def judge_documents(found: list[Span], question: Question) -> Figures:
-    return {"document nDCG@10": ndcg([Path(span.doc).stem for span in found], question.grades)}
+    return {
+        "document nDCG@10": ndcg([Path(span.doc).stem for span in found], question.grades),
+        **_alarms(found),
+    }
 
 
 def judge_characters(found: list[Span], question: Question) -> Figures:
@@ -240,6 +264,11 @@ def judge_characters(found: list[Span], question: Question) -> Figures:
         "precision": both / len(got) if got else 0.0,
         "IoU": both / len(got | gold),
     }
+
+
+def judge_result_characters(found: list[Span], question: Question) -> Figures:
+    figures = judge_characters(found, question)
+    return {**{f"{metric}, results": figures[metric] for metric in ("recall", "IoU")}, **_alarms(found)}
 
 
 def _hits(span: Span, others: Iterable[Span]) -> list[Span]:
@@ -311,8 +340,13 @@ SETS = {
     "chroma_chunking": Set(
         "corpora",
         read_spans,
-        (Measure(partial(first_chunks, limit=5), judge_characters),),
+        (
+            Measure(partial(first_results, limit=5), judge_result_characters),
+            Measure(partial(first_chunks, limit=5), judge_characters),
+        ),
         {
+            "recall, results": Reference("–", "none given for results"),
+            "IoU, results": Reference("–", "none given for results"),
             "recall": Reference(
                 "0.929 / 0.919 / 0.856",
                 "FTS5, 1,200 characters / GPT-4o chunks, text-embedding-3-large, five corpora"
@@ -417,7 +451,7 @@ def ask(way: Measure, library: Library, questions: Sequence[Question], mode: str
 def _row(name: str, metric: str, asked: dict[str, Asked]) -> Row:
     values = {mode: [figures[metric] for figures in one.figures] for mode, one in asked.items()}
     means = {mode: statistics.fmean(some) for mode, some in values.items()}
-    last, reference = list(asked)[-1], SETS[name].references[metric]
+    last, reference = list(asked)[-1], SETS[name].references.get(metric, NOBODY)
     cost = asked[last].milliseconds, asked[last].characters
     return Row(name, metric, means, *interval(values[last]), reference, *cost)
 

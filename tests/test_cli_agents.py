@@ -32,7 +32,7 @@ def test_a_pack_is_printed_as_markdown_json_or_xml(place: Path) -> None:
     )
     assert err == ""
     found = json.loads(run(place, "context", "package manager", "--format", "json")[0])
-    assert set(found) == {"query", "tokens", "max_tokens", "passages", "left_out", "notes"}
+    assert set(found) == {"query", "tokens", "max_tokens", "passages", "left_out", "notes", "good_match"}
     wanted = (
         "number address breadcrumb path url text start end byte_start byte_end start_line end_line tokens"
     )

@@ -19,7 +19,7 @@ GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use
 RESULT = (
     "address collection kind path url title heading trail breadcrumb header_path snippet score match start"
     " end byte_start byte_end start_line end_line tokens parent parent_title parent_tokens depth document_id"
-    " chunk_ids merged_from promotion stale"
+    " chunk_ids merged_from promotion stale confidence strength"
 )
 
 
@@ -41,7 +41,7 @@ def test_add_search_read_toc_list_status(place: Path) -> None:
     out, _ = run(place, "search", "package manager")
     assert out.splitlines()[:2] == [
         "  1. docs:guide.md#install",
-        "     Guide › Install  (lines 5–8, 10 of 19 tokens in docs:guide.md#guide)",
+        "     Guide › Install  (lines 5–8, 10 of 19 tokens in docs:guide.md#guide, strong match)",
     ]
     assert "**package** **manager**" in out
     assert run(place, "read", "docs:guide.md#install")[0] == "## Install\n\nUse the package manager.\n\n"
@@ -57,7 +57,7 @@ def test_json_of_each_command_has_the_fields_of_the_design(place: Path) -> None:
     wanted = "added updated unchanged removed skipped failed documents sections chunks bytes seconds"
     assert set(wanted.split()) <= set(added)
     found = json.loads(run(place, "search", "penguins", "--json")[0])
-    assert set(found) == {"query", "mode", "results", "notes"}
+    assert set(found) == {"query", "mode", "good_match", "results", "notes"}
     assert set(found["results"][0]) == set(RESULT.split())
     assert found["results"][0]["address"] == "docs:faq.md#faq"
     explained = json.loads(run(place, "search", "penguins", "--json", "--explain")[0])

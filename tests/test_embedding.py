@@ -635,7 +635,7 @@ def test_meaning_counts_less_in_a_language_that_the_model_does_not_know(
 ) -> None:
     """The cosines of such a query say little: a match by words stays above a match by meaning."""
     query = "night automobile automobile automobile"
-    with opened(library_url, config(meaning=20.0)) as changed:
+    with opened(library_url, config(meaning=20.0, meaning_unknown=0.5)) as changed:
         assert paths(changed.search(query)) == ["cars.md", "dogs.md"]
         tiny.foreign = "night"
         found = changed.search(query)

@@ -452,6 +452,7 @@ def test_matching_siblings_are_returned_as_their_parent(library: Library) -> Non
         collection="c",
     )
     library.add(content="".join(f"# {n}\n\ncow\n\n" for n in range(9)), path="b.md", collection="c")
+    library.config = override(library.config, {"search": {"merge_from": 0.7}})
     (result,) = library.search("zebra", explain=True).results
     assert result.address == "c:a.md#p"
     assert result.merged_from == ("c:a.md#a", "c:a.md#b")

@@ -518,7 +518,8 @@ def schema_1(path: Path, document: Prepared) -> sqlite3.Connection:
     for section in document.sections:
         db.execute(f"INSERT INTO sections VALUES (1{', ?' * len(section)})", section)
     for number, (chunk, words) in enumerate(zip(document.chunks, document.words, strict=True), MAX_CHUNKS):
-        db.execute(f"INSERT INTO chunks VALUES (?, 1{', ?' * len(chunk)})", (number, *chunk))
+        *known, _ = chunk  # without headings
+        db.execute(f"INSERT INTO chunks VALUES (?, 1{', ?' * len(known)})", (number, *known))
         db.execute("INSERT INTO words (rowid, title, trail, body) VALUES (?, ?, ?, ?)", (number, *words))
     return db
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from hashlib import sha1
 from uuid import UUID
 
 from quire.errors import SettingError
@@ -96,5 +95,7 @@ def parse_id(text: str) -> str | None:
 
 def _digests(kind: str, addresses: Iterable[str]) -> list[bytes]:
     """What ids begin with, before they say which version of UUID they are."""
+    from hashlib import sha1  # takes 4 ms, which `quire --help` does not need
+
     prefix = _NAMESPACE + (b"" if kind == "document" else f"{kind} ".encode())
     return [sha1(prefix + address.encode(), usedforsecurity=False).digest() for address in addresses]

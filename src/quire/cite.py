@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from quire import analyze
 from quire.address import id_of, of_part, of_section
-from quire.confidence import confidence, evidence_of
+from quire.confidence import Judge, confidence, evidence_of
 from quire.document import Document, shown_from
 from quire.freshness import is_stale
 from quire.query import Query
@@ -19,11 +19,9 @@ from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
 class Citations:
     """Turns merged hits into results."""
 
-    def __init__(
-        self, store: Store, asked: Query, max_tokens: int, *, by_meaning: bool, explain: bool
-    ) -> None:
+    def __init__(self, store: Store, asked: Query, max_tokens: int, judge: Judge, *, explain: bool) -> None:
         self.store, self.asked, self.max_tokens = store, asked, max_tokens
-        self.by_meaning, self.explain = by_meaning, explain
+        self.judge, self.explain = judge, explain
         self.terms = _terms_of(asked)
         self.stale: dict[int, bool] = {}
         self.sections: dict[tuple[int, int], SectionRow] = {}
@@ -35,7 +33,7 @@ class Citations:
         self.sections |= self.store.lineages({(found.document, found.section) for found in merged})
         ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
         results = [self._one(found, rows[found.document], chunks, ranks) for found in merged]
-        sure = [confidence(told, by_meaning=self.by_meaning) for told in evidence_of(merged, len(self.terms))]
+        sure = [confidence(told, self.judge) for told in evidence_of(merged, len(self.terms))]
         return [
             replace(result, confidence=round(chance, 3), strength=strength)
             for result, (chance, strength) in zip(results, sure, strict=True)

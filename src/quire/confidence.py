@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import Enum
 from typing import NamedTuple
 
 from quire.result import Merged
@@ -26,6 +27,14 @@ ANSWERS_WORDS = (-10.65, 4.41, 0, 5.77, 1.35, 4.14)
 # Weights of covers and meaning, and the least sum of a result that has to do with the query
 RELATED_BOTH = (1, 2.19, 0.927)
 RELATED_WORDS = (1, 0, 0.263)
+
+
+class Judge(Enum):
+    """What tells how sure a result is."""
+
+    BOTH = "words, and cosines of the bundled model"
+    WORDS = "words"
+    UNKNOWN = "words, and cosines of another model, which tell something that is not known"
 
 
 class Evidence(NamedTuple):
@@ -57,24 +66,27 @@ def evidence_of(results: Sequence[Merged], words: int) -> list[Evidence]:
     return evidence(told, [it.score for it in results], words)
 
 
-def confidence(found: Evidence, *, by_meaning: bool) -> tuple[float, str]:
+def confidence(found: Evidence, judge: Judge) -> tuple[float, str]:
     """The chance that a result answers, and strong, weak, or none if it has little to do with the query."""
-    weights = ANSWERS_BOTH if by_meaning else ANSWERS_WORDS
+    weights = ANSWERS_BOTH if judge is Judge.BOTH else ANSWERS_WORDS
     sum_of = weights[0] + sum(w * told for w, told in zip(weights[1:], found[:-1], strict=True))
     chance = 1 / (1 + math.exp(-sum_of))
-    if not is_related(found, by_meaning=by_meaning):
+    if not is_related(found, judge):
         return min(chance, UNRELATED), "none"
     return chance, "strong" if chance >= STRONG else "weak"
 
 
-def is_related(found: Evidence, *, by_meaning: bool) -> bool:
-    """Whether a result has to do with the query. Words that are nowhere in it need a very close meaning."""
-    constants = RELATED_BOTH if by_meaning else RELATED_WORDS
-    return relation(found, constants[1]) >= constants[2]
+def is_related(found: Evidence, judge: Judge) -> bool:
+    """Whether a result has to do with the query, as far as that can be told."""
+    constants = RELATED_BOTH if judge is Judge.BOTH else RELATED_WORDS
+    return judge is Judge.UNKNOWN or relation(found, constants[1]) >= constants[2]
 
 
 def relation(found: Evidence, ratio: float) -> float:
-    """How much a result has to do with a query, its meaning counting `ratio` times; 0 for noise."""
+    """How much a result has to do with a query, its meaning counting `ratio` times; 0 for noise.
+
+    Without any of the words, only a very close meaning counts.
+    """
     least = LEAST_OF_FEW if found.words <= FEW and not ratio else LEAST_COVERS
     is_near = found.covers >= least or (ratio > 0 and found.meaning >= CLOSE)
     return found.covers + ratio * found.meaning if is_near else 0.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire import fusion, merge, query
 from quire.cite import Citations
+from quire.confidence import Judge
 from quire.config import SearchSettings
 from quire.embed import DEFAULT_MODEL
 from quire.embed.base import Embedder
@@ -80,9 +81,8 @@ def search(
         hits, mode = ranked(store, asked, filters, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
     merged = _merge(store, _promote(store, hits), settings)
-    by_meaning = mode != "keyword" and meaning is not None and _is_fitted(asked, settings, meaning)
-    cite = Citations(store, asked, settings.max_result_tokens, by_meaning=by_meaning, explain=explain)
-    results = cite.all(merged, hits)
+    judge = _judge(asked, settings, meaning, mode)
+    results = Citations(store, asked, settings.max_result_tokens, judge, explain=explain).all(merged, hits)
     if not results:
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):
@@ -157,9 +157,12 @@ def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
         return True  # embedding the query fails too, and says why
 
 
-def _is_fitted(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
-    """Whether the cosines of a query tell how good a match is: this is known for the bundled model."""
-    return meaning.model.name == DEFAULT_MODEL and _is_known(asked, settings, meaning)
+def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode: str) -> Judge:
+    """What tells how sure a result is. What cosines tell is known only for the bundled model."""
+    if meaning is None or mode == "keyword":
+        return Judge.WORDS
+    is_fitted = meaning.model.name == DEFAULT_MODEL and _is_known(asked, settings, meaning)
+    return Judge.BOTH if is_fitted else Judge.UNKNOWN
 
 
 def _ranked(
