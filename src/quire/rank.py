@@ -20,7 +20,7 @@ from quire.stores.matching import common_share
 
 HEADING = 0.4  # for a heading whose words are all in the query
 COVERED = 0.5  # for a chunk that has all words of a question
-WHOLE = 1.0  # for a document that has all words, where no chunk has any of them
+WHOLE = 2.0  # for a document that has all words, where no chunk has any of them
 _ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
 _FAR_APART = 5  # documents to add because they have more of the words than any chunk
 # A question describes what its answer says; other queries name it, as headings do.
