@@ -58,6 +58,7 @@ import psycopg
 from bench import index, search
 from quire import analyze, query, searcher
 from quire.library import Library
+from quire.rank import Ranking
 from quire.stores import MAX_CHUNKS, Filters, Model, Prepared, matching
 from quire.stores.postgres import PostgresStore, writing
 from quire.stores.postgres import terms as postgres_terms
@@ -426,7 +427,8 @@ class Searches:
         settings = self.library.config.search
         with self.store.reading():
             meaning = self.library._meaning("hybrid")
-            return searcher.ranked(self.store, query.parse(asked.text), Filters(), settings, meaning, [])
+            ranking = Ranking(self.store, query.parse(asked.text), Filters())
+            return searcher.ranked(ranking, settings, meaning, [])
 
     def words(self, asked: Asked) -> object:
         return self.store.search_words(query.parse(asked.text), Filters(), CANDIDATES)

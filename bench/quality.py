@@ -58,6 +58,7 @@ from quire import query, searcher
 from quire.config import DEFAULT, Config, override
 from quire.errors import SettingError
 from quire.library import Library
+from quire.rank import Ranking
 from quire.result import Result
 from quire.stores import Filters
 
@@ -188,7 +189,8 @@ def first_chunks(library: Library, question: Question, mode: str, limit: int = T
     """Chunks in the order in which the searcher has them before it weighs documents and merges."""
     settings = replace(library.config.search, mode=mode)
     asked, meaning = query.parse(question.text), library._meaning(mode)
-    hits, _ = searcher.ranked(library.store, asked, Filters(), settings, meaning, [])
+    ranking = Ranking(library.store, asked, Filters())
+    hits, _ = searcher.ranked(ranking, settings, meaning, [])
     hits = hits[:limit]
     rows = library.store.documents_by_row({hit.document for hit in hits})
     chunks = library.store.chunks([hit.chunk for hit in hits])

@@ -36,6 +36,7 @@ _NO_LETTER = re.compile(rf"[^\w{_MARKS}]|_")
 _INDIC = "\u0900"  # from here on, marks are vowels and distinguish words; before, they are accents and points
 # Every ASCII character that is not part of a word becomes a space: the fastest way to split words.
 _ASCII_WORDS = "".join(chr(code) if chr(code).isalnum() or code == 39 else " " for code in range(128))
+_ASCII_WORD = re.compile("[A-Za-z0-9']+")
 _IS_SPACELESS = re.compile(rf"[{_SPACELESS}]")
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 _ENDING = 4  # letters that a stemmer may remove from the end of a word
@@ -122,12 +123,19 @@ def matches(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     if not text.isascii():
         return [span for span in word_spans(text) if span[2] in wanted]
     # Words repeat, so it is faster to find which of them match, and then their places.
-    words = {word for word in text.translate(_ASCII_WORDS).split() if _TERMS[word] in wanted}
-    plain = sorted({word.strip("'") for word in words}, key=len, reverse=True)
-    if not plain:
-        return []
-    found = re.finditer(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, plain))})(?![A-Za-z0-9])", text)
-    return [(word.start(), word.end(), _TERMS[word[0]]) for word in found]
+    words = {word: _TERMS[word] for word in set(text.translate(_ASCII_WORDS).split())}
+    words = {word: term for word, term in words.items() if term in wanted}
+    found = _ASCII_WORD.finditer(text) if words else ()
+    return [(*_within_quotes(word), words[word[0]]) for word in found if word[0] in words]
+
+
+def _within_quotes(word: re.Match[str]) -> tuple[int, int]:
+    """The place of a word without apostrophes around it."""
+    if "'" not in word[0]:
+        return word.span()
+    inner = word[0].strip("'")
+    start = word.start() + word[0].index(inner)
+    return start, start + len(inner)
 
 
 def _pairs(run: str) -> list[str]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from quire import analyze
 from quire.query import Query
-from quire.result import Hit
+from quire.result import Hit, Merged
 from quire.stores import Filters, Store
 from quire.stores.matching import common_share
 
@@ -22,6 +22,8 @@ HEADING = 0.4  # for a heading whose words are all in the query
 COVERED = 0.5  # for a chunk that has all words of a question
 WHOLE = 2.0  # for a document that has all words, where no chunk has any of them
 _ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
+_READ = 20  # hits by words whose terms are read: one of them has the most words
+_READ_OF_QUESTION = 50  # hits that the words of a question can raise
 _FAR_APART = 5  # documents to add because they have more of the words than any chunk
 # A question describes what its answer says; other queries name it, as headings do.
 _QUESTION = re.compile(
@@ -86,10 +88,11 @@ class Ranking:
 
     def with_far_apart(self, words: list[Hit], limit: int) -> list[Hit]:
         """Hits by words, with the best of documents that have more of the words than any chunk has."""
-        self._read_terms(words)
         telling = self.wanted.telling
-        best = max((self.wanted.share_of(self._terms[hit.chunk], telling) for hit in words), default=1.0)
-        if best >= 1 or len(telling) < 2 or self.asked.demanded:
+        if len(telling) < 2 or self.asked.demanded:
+            return words
+        covers = [self.wanted.share_of(terms, telling) for terms in self._read_terms(words[:_READ])]
+        if (best := max(covers, default=1.0)) >= 1:
             return words
         documents = self._documents(telling)
         self._whole = {document: (1 - best) * share for document, share in documents.items()}
@@ -111,32 +114,43 @@ class Ranking:
                 having.setdefault(document, set()).add(term)
         return {document: self.wanted.share_of(found, terms) for document, found in having.items()}
 
-    def _read_terms(self, hits: Iterable[Hit]) -> None:
+    def _read_terms(self, hits: Sequence[Hit]) -> list[set[str]]:
+        """The wanted terms that hits have."""
         new = [hit.chunk for hit in hits if hit.chunk not in self._terms]
         self._terms |= {chunk: set() for chunk in new}
         for term, chunks in self.store.chunks_with(self.wanted.known, new).items():
             for chunk in chunks:
                 self._terms[chunk].add(term)
+        return [self._terms[hit.chunk] for hit in hits]
 
     def judged(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Hits with what their headings, their words and their documents add, best first."""
-        self._read_terms(hits)
-        titles = self.store.titles({(hit.document, hit.section) for hit in hits})
-        asks = is_question(self.asked.text)
-        found = [self._judged(hit, titles[hit.document, hit.section], asks) for hit in hits]
+        """Hits with what their headings or their words, and their documents add, best first."""
+        found = self._by_words(hits) if is_question(self.asked.text) else self._by_headings(hits)
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
+
+    def _by_words(self, hits: Sequence[Hit]) -> Iterator[Hit]:
+        """Hits with what their words add. Only good ones are looked at: others would not become the best."""
+        best = sorted(hits, key=lambda hit: (-hit.score, hit.chunk))
+        for hit in [*self.told(best[:_READ_OF_QUESTION]), *best[_READ_OF_QUESTION:]]:
+            whole = self._whole.get(hit.document, 0.0)
+            yield hit.judged(hit.score + COVERED * hit.covers + WHOLE * whole, hit.covers, 0.0, whole)
+
+    def _by_headings(self, hits: Sequence[Hit]) -> Iterator[Hit]:
+        titles = self.store.titles({(hit.document, hit.section) for hit in hits})
+        for hit in hits:
+            heading = self._heading(_terms_of(titles[hit.document, hit.section]))
+            whole = self._whole.get(hit.document, 0.0)
+            yield hit.judged(hit.score + HEADING * heading + WHOLE * whole, hit.covers, heading, whole)
 
     def told(self, hits: Sequence[Hit]) -> list[Hit]:
         """Hits with the share of the query's words that each has, in the same order."""
-        self._read_terms(hits)
-        return [replace(hit, covers=self.wanted.share(self._terms[hit.chunk])) for hit in hits]
+        shares = map(self.wanted.share, self._read_terms(hits))
+        return [replace(hit, covers=share) for hit, share in zip(hits, shares, strict=True)]
 
-    def _judged(self, hit: Hit, title: str, asks: bool) -> Hit:
-        covers = self.wanted.share(self._terms[hit.chunk])
-        heading, whole = self._heading(_terms_of(title)), self._whole.get(hit.document, 0.0)
-        told = COVERED * covers if asks else HEADING * heading
-        score = hit.score + told + WHOLE * whole
-        return hit.judged(score, covers, heading, whole)
+    def told_of(self, results: Sequence[Merged]) -> list[Merged]:
+        """Results with the share of the query's words that each of their hits has."""
+        self._read_terms([hit for found in results for hit in found.hits])
+        return [replace(found, hits=tuple(self.told(found.hits))) for found in results]
 
     def _heading(self, terms: frozenset[str]) -> float:
         """How much of a heading is asked for, if it is a good part of what is asked."""

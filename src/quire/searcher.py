@@ -74,13 +74,15 @@ def search(
         asked, note = respelled(store, asked)
         notes += [note] if note else []
     asked = _excluding(store, asked, notes)
-    hits, mode = ranked(store, asked, filters, settings, meaning, notes)
+    ranking = Ranking(store, asked, filters)
+    hits, mode = ranked(ranking, settings, meaning, notes)
     if not hits and any(term.phrase for group in asked.demanded for term in group):
         notes.append("Nothing has what is in quotes, word for word: the words were searched instead.")
         asked = asked.relaxed()
-        hits, mode = ranked(store, asked, filters, settings, meaning, notes)
+        ranking = Ranking(store, asked, filters)
+        hits, mode = ranked(ranking, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
-    merged = _merge(store, _promote(store, hits), settings)
+    merged = ranking.told_of(_merge(store, _promote(store, hits), settings))
     judge = _judge(asked, settings, meaning, mode)
     results = Citations(store, asked, settings.max_result_tokens, judge, explain=explain).all(merged, hits)
     if not results:
@@ -119,20 +121,15 @@ def _only(asked: Query, term: Term) -> Query:
 
 
 def ranked(
-    store: Store,
-    asked: Query,
-    filters: Filters,
-    settings: SearchSettings,
-    meaning: Meaning | None,
-    notes: list[str],
+    ranking: Ranking, settings: SearchSettings, meaning: Meaning | None, notes: list[str]
 ) -> tuple[list[Hit], str]:
     """Chunks by words, by meaning, or by both, best first; and the mode that was used."""
-    if meaning is None or _is_known(asked, settings, meaning):
-        return _ranked(store, asked, filters, settings, meaning, notes)
+    if meaning is None or _is_known(ranking.asked, settings, meaning):
+        return _ranked(ranking, settings, meaning, notes)
     less = replace(settings, meaning=settings.meaning_unknown)
-    hits, mode = _ranked(store, asked, filters, less, meaning if less.meaning else None, notes)
+    hits, mode = _ranked(ranking, less, meaning if less.meaning else None, notes)
     if not hits and not less.meaning:  # a doubtful answer is better than none
-        hits, mode = _ranked(store, asked, filters, settings, meaning, notes)
+        hits, mode = _ranked(ranking, settings, meaning, notes)
     if hits:
         notes.append(_unknown_language(meaning.model.name, hits, mode))
     return hits, mode
@@ -166,17 +163,12 @@ def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode
 
 
 def _ranked(
-    store: Store,
-    asked: Query,
-    filters: Filters,
-    settings: SearchSettings,
-    meaning: Meaning | None,
-    notes: list[str],
+    ranking: Ranking, settings: SearchSettings, meaning: Meaning | None, notes: list[str]
 ) -> tuple[list[Hit], str]:
+    store, asked, filters = ranking.store, ranking.asked, ranking.filters
     vector = _vector(asked, settings, meaning, notes) if meaning else None
     by_words = settings.mode != "semantic" or asked.demanded or vector is None
     words = store.search_words(asked, filters, _candidates(settings)) if by_words else []
-    ranking = Ranking(store, asked, filters)
     if settings.mode != "semantic" or vector is None:
         words = ranking.with_far_apart(words, settings.limit)
     if meaning is None or vector is None:
@@ -185,11 +177,9 @@ def _ranked(
         if missing := store.count_unembedded(meaning.model):
             notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
         hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
-        if settings.mode == "semantic":
-            hits = ranking.told(hits)
-        elif settings.fusion == "rrf":
-            hits = ranking.told(fusion.fuse_ranks(words, hits, settings.meaning))
-        else:
+        if settings.mode == "hybrid" and settings.fusion == "rrf":
+            hits = fusion.fuse_ranks(words, hits, settings.meaning)
+        elif settings.mode == "hybrid":
             far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
             cosines = store.cosines(meaning.model, vector, far)
             hits = ranking.judged(fusion.fuse(words, hits, cosines, settings.meaning))

@@ -117,9 +117,11 @@ class Fts5:
         )
         return {term: count for term, count in rows if count}
 
-    def chunks_with(self, terms: Iterable[str], chunks: Sequence[int]) -> dict[str, set[int]]:
+    def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
         """Those of the chunks that have each term."""
-        return {term: self._matching(f'"{term}"', set(chunks)) for term in terms}
+        wanted, many = set(chunks), len(chunks) > _FEW
+        rare = set(terms) - self._common_terms() if many else set[str]()
+        return {term: self._matching(f'"{term}"', wanted, walks=term in rare) for term in terms}
 
     def documents_with(self, terms: Iterable[str], where: list[str], args: list[Any]) -> dict[str, set[int]]:
         """The documents `d` that have each term and meet the conditions."""
@@ -130,12 +132,16 @@ class Fts5:
         )
         return {term: {row[0] for row in self.db.execute(sql, (f'"{term}"', *args))} for term in terms}
 
-    def _matching(self, expression: str, chunks: set[int]) -> set[int]:
-        """Those of the chunks that match; none if the expression is empty."""
+    def _matching(self, expression: str, chunks: set[int], *, walks: bool = False) -> set[int]:
+        """Those of the chunks that match; none if the expression is empty.
+
+        What few chunks match is found fastest by a walk through all of these, which the plus sign asks for.
+        """
         if not expression or not chunks:
             return set()
+        row = "+rowid" if walks else "rowid"
         rows = self.db.execute(
-            "SELECT rowid FROM words WHERE words MATCH ? AND rowid IN (SELECT value FROM json_each(?))",
+            f"SELECT rowid FROM words WHERE words MATCH ? AND {row} IN (SELECT value FROM json_each(?))",
             (expression, json.dumps(sorted(chunks))),
         )
         return {row[0] for row in rows}
