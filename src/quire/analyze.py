@@ -99,6 +99,11 @@ def words_in(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def is_spaceless(text: str) -> bool:
+    """Whether some of a text is in a script without spaces, whose terms are pairs."""
+    return _IS_SPACELESS.search(text) is not None
+
+
 def readable(text: str) -> str:
     """Markdown without the targets of its links, whose words are not part of the text."""
     return _LINK_TARGET.sub("]", text) if "](" in text else text

@@ -34,7 +34,7 @@ class Judge(Enum):
 
     BOTH = "words, and cosines of the bundled model"
     WORDS = "words"
-    UNKNOWN = "words, and cosines of another model, which tell something that is not known"
+    UNKNOWN = "what is not known to tell anything: cosines of other models, and pairs of characters"
 
 
 class Evidence(NamedTuple):

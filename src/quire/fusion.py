@@ -39,7 +39,8 @@ def fuse(words: Sequence[Hit], near: Sequence[Hit], cosines: Mapping[int, float]
 def shares(words: Sequence[Hit]) -> list[Hit]:
     """Hits by words that score their share of the best score."""
     best = max((hit.score for hit in words), default=0.0) or 1.0
-    return [replace(hit, score=hit.score / best, words=hit.score / best) for hit in words]
+    found = ((hit, hit.score / best) for hit in words)
+    return [Hit(hit.chunk, hit.document, hit.section, share, hit.match, share) for hit, share in found]
 
 
 def fuse_ranks(words: Sequence[Hit], near: Sequence[Hit], weight: float) -> list[Hit]:

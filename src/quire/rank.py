@@ -19,10 +19,11 @@ from quire.stores import Filters, Store
 from quire.stores.matching import common_share
 
 HEADING = 0.4  # for a heading whose words are all in the query
-COVERED = 0.5  # for a chunk that has all words of a question
-WHOLE = 2.0  # for a document that has all words, where no chunk has any of them
+COVERED = 0.5  # for a chunk that has all words of a short question
+WHOLE = 2.0  # for what a document has of the words, beyond what any chunk has
 _ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
-_READ = 20  # hits by words whose terms are read: one of them has the most words
+_SHORT = 6  # words of a question, without stop words: in a longer one, each tells less
+_READ = 10  # hits by words whose terms are read: one of them has the most words
 _READ_OF_QUESTION = 50  # hits that the words of a question can raise
 _FAR_APART = 5  # documents to add because they have more of the words than any chunk
 # A question describes what its answer says; other queries name it, as headings do.
@@ -84,27 +85,30 @@ class Ranking:
         self.store, self.asked, self.filters = store, asked, filters
         self.wanted = QueryTerms.of(store, asked)
         self._terms: dict[int, set[str]] = {}  # of chunks
-        self._whole: dict[int, float] = {}  # what documents have, of what no chunk has together
+        self._whole: dict[int, float] = {}  # what documents have beyond what any chunk has
 
     def with_far_apart(self, words: list[Hit], limit: int) -> list[Hit]:
         """Hits by words, with the best of documents that have more of the words than any chunk has."""
         telling = self.wanted.telling
         if len(telling) < 2 or self.asked.demanded:
             return words
-        covers = [self.wanted.share_of(terms, telling) for terms in self._read_terms(words[:_READ])]
-        if (best := max(covers, default=1.0)) >= 1:
+        best = max(self._shares(telling, words[:_READ]), default=1.0)
+        if best >= 1:
             return words
         documents = self._documents(telling)
-        self._whole = {document: (1 - best) * share for document, share in documents.items()}
+        self._whole = {row: share - best for row, share in documents.items() if share > best}
         there = {hit.document for hit in words}
-        more = sorted(
-            (row for row in documents if row not in there and documents[row] > best),
-            key=lambda row: (-documents[row], row),
-        )
+        more = sorted((-share, row) for row, share in self._whole.items() if row not in there)
         if not more:
             return words
-        within = replace(self.filters, documents=tuple(more[:_FAR_APART]))
+        within = replace(self.filters, documents=tuple(row for _, row in more[:_FAR_APART]))
         return [*words, *self.store.search_words(self.asked, within, limit)]
+
+    def _shares(self, terms: Sequence[str], hits: Sequence[Hit]) -> list[float]:
+        """The share of some terms that each hit has."""
+        having = self.store.chunks_with(terms, [hit.chunk for hit in hits])
+        found = [[term for term in terms if hit.chunk in having.get(term, ())] for hit in hits]
+        return [self.wanted.share_of(some, terms) for some in found]
 
     def _documents(self, terms: Sequence[str]) -> dict[int, float]:
         """The share of some terms that each document has."""
@@ -131,7 +135,8 @@ class Ranking:
     def _by_words(self, hits: Sequence[Hit]) -> Iterator[Hit]:
         """Hits with what their words add. Only good ones are looked at: others would not become the best."""
         best = sorted(hits, key=lambda hit: (-hit.score, hit.chunk))
-        for hit in [*self.told(best[:_READ_OF_QUESTION]), *best[_READ_OF_QUESTION:]]:
+        read = _READ_OF_QUESTION if len(self.wanted.weights) <= _SHORT else 0
+        for hit in [*self.told(best[:read]), *best[read:]]:
             whole = self._whole.get(hit.document, 0.0)
             yield hit.judged(hit.score + COVERED * hit.covers + WHOLE * whole, hit.covers, 0.0, whole)
 
@@ -145,7 +150,8 @@ class Ranking:
     def told(self, hits: Sequence[Hit]) -> list[Hit]:
         """Hits with the share of the query's words that each has, in the same order."""
         shares = map(self.wanted.share, self._read_terms(hits))
-        return [replace(hit, covers=share) for hit, share in zip(hits, shares, strict=True)]
+        found = zip(hits, shares, strict=True)
+        return [hit.judged(hit.score, share, hit.heading, hit.whole) for hit, share in found]
 
     def told_of(self, results: Sequence[Merged]) -> list[Merged]:
         """Results with the share of the query's words that each of their hits has."""

@@ -19,7 +19,7 @@ class Hit:
     meaning: float = 0.0  # its cosine
     covers: float = 0.0  # the share of the query's words that it has, rare ones counting more
     heading: float = 0.0  # how much of its heading the query asks for
-    whole: float = 0.0  # how many of the words its document has that no chunk has together
+    whole: float = 0.0  # the share of the words that its document has beyond what any chunk has
 
     def scoring(self, score: float) -> Hit:
         """The same hit with another score: a search makes hundreds, and dataclasses.replace is slow."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from quire import fusion, merge, query
+from quire import analyze, fusion, merge, query
 from quire.cite import Citations
 from quire.confidence import Judge
 from quire.config import SearchSettings
@@ -155,7 +155,11 @@ def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
 
 
 def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode: str) -> Judge:
-    """What tells how sure a result is. What cosines tell is known only for the bundled model."""
+    """What tells how sure a result is. What cosines tell is known only for the bundled model, and what pairs
+    of characters tell is not known.
+    """
+    if analyze.is_spaceless(asked.words):
+        return Judge.UNKNOWN
     if meaning is None or mode == "keyword":
         return Judge.WORDS
     is_fitted = meaning.model.name == DEFAULT_MODEL and _is_known(asked, settings, meaning)

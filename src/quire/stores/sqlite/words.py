@@ -23,6 +23,7 @@ from quire.stores.sqlite.database import SqliteDatabase
 from quire.stores.sqlite.filters import conditions
 
 _Terms = tuple[int, str, str, str]  # a chunk's row, and the terms of its heading, trail and text
+_COUNTED = 50_000  # terms whose counts are kept
 _FEW = 32  # terms to look up one by one; for more, it is faster to walk along the index
 
 
@@ -32,6 +33,7 @@ class Fts5:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
         self._common: tuple[int, frozenset[str]] = (-1, frozenset())
+        self._counted: tuple[int, dict[str, int]] = (-1, {})
 
     def _value(self, sql: str) -> Any:
         return self.db.execute(sql).fetchone()[0]
@@ -97,11 +99,15 @@ class Fts5:
         return left - self._matching(_any(matching.whole(query.left_out)), left)
 
     def counts(self, terms: Iterable[str]) -> dict[str, int]:
-        """In how many chunks terms are. Terms in none are left out."""
-        found = dict[str, int]()
-        for _, same in groupby(sorted(terms), key=itemgetter(0)):
-            found |= self._counts(list(same))
-        return found
+        """In how many chunks terms are. Terms in none are left out. What was counted is kept for a while."""
+        generation, wanted = self._generation(), set(terms)
+        if self._counted[0] != generation or len(self._counted[1]) > _COUNTED:
+            self._counted = generation, {}
+        known = self._counted[1]
+        for _, same in groupby(sorted(wanted - known.keys()), key=itemgetter(0)):
+            new = list(same)
+            known |= dict.fromkeys(new, 0) | self._counts(new)
+        return {term: known[term] for term in wanted if known[term]}
 
     def _counts(self, terms: list[str]) -> dict[str, int]:
         """The counts of terms, in order, that begin with the same letter."""
@@ -119,9 +125,8 @@ class Fts5:
 
     def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
         """Those of the chunks that have each term."""
-        wanted, many = set(chunks), len(chunks) > _FEW
-        rare = set(terms) - self._common_terms() if many else set[str]()
-        return {term: self._matching(f'"{term}"', wanted, walks=term in rare) for term in terms}
+        wanted, common = set(chunks), self._common_terms()
+        return {term: self._matching(f'"{term}"', wanted, walks=term not in common) for term in terms}
 
     def documents_with(self, terms: Iterable[str], where: list[str], args: list[Any]) -> dict[str, set[int]]:
         """The documents `d` that have each term and meet the conditions."""
@@ -157,8 +162,11 @@ class Fts5:
         )
         return dict(rows.fetchall())
 
+    def _generation(self) -> int:
+        return int(self._value("SELECT value FROM facts WHERE name = 'generation'"))
+
     def _common_terms(self) -> frozenset[str]:
-        generation = int(self._value("SELECT value FROM facts WHERE name = 'generation'"))
+        generation = self._generation()
         if self._common[0] != generation:
             terms = self.db.execute("SELECT term FROM common_terms")
             self._common = generation, analyze.STOP.union(row[0] for row in terms)
