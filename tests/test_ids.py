@@ -186,7 +186,10 @@ def test_documents_are_removed_by_id_once(library: Library) -> None:
     """Issue: remove takes ids; two names of one document are one document."""
     row = library.document("docs:guide.md")
     assert row
-    assert library.remove(row.id, row.address, id_of("document", "docs:guide.md#install")) == [row]
+    for part in ("docs:guide.md#install", id_of("document", "docs:guide.md#install")):
+        with pytest.raises(SettingError, match="is only part of docs:guide"):
+            library.remove(part)
+    assert library.remove(row.id, row.address) == [row]
     for gone in (row.id, id_of("document", "docs:guide.md#install")):
         assert library.document(gone) is None
     assert_ids_lead_back(library)

@@ -98,6 +98,51 @@ def test_rare_terms_tell_more(library: Library) -> None:
     assert 0 < terms.share(["cow"]) < terms.share(["cow", "tapir"]) < 1
 
 
+def test_words_that_are_nowhere_do_not_hide_common_ones(library: Library) -> None:
+    """A name that no document has, beside a word that most have, still finds the word."""
+    pages = {
+        f"d{n}": f"# D{n}\n\n" + "".join(f"## P{m}\n\nThe pod.\n\n" for m in range(60)) for n in range(40)
+    }
+    add(library, **pages)  # enough chunks for common words
+    assert library.search("Zalando pod").results
+    assert not library.search("Zalando the").results
+
+
+def test_what_a_whole_document_has_is_no_bad_match(library: Library) -> None:
+    add(library, **{f"short{n}": f"# Note {n}\n\nThe {ANIMALS[n % 4]} sleeps.\n" for n in range(8)})
+    add(library, long="".join(f"# Part {n}\n\nText with {animal}.\n\n" for n, animal in enumerate(ANIMALS)))
+    assert library.search(" ".join(ANIMALS)).good_match
+    assert library.search("sleep*").good_match
+
+
+def test_ranks_are_fused_exactly(library_url: str) -> None:
+    """B11: with search.fusion = "rrf" a score is the sum of w / (60 + rank), and nothing else."""
+    config = override(DEFAULT, {"search": {"fusion": "rrf"}})
+    with Library.open(library_url, create=True, config=config) as opened:
+        opened.add(content="# A\n\nThe okapi sleeps.\n\n# B\n\nCows eat.\n", path="a.md", collection="c")
+        best = opened.search("okapi").results[0]
+    assert best.score == pytest.approx((1 + config.search.meaning) / 61, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ["kubectl", "apply", "-f"],
+        ["tar", "-xzf", "apply"],
+        ["rm", "-rf", "apply"],
+        ["-tag:draft", "apply"],
+        ["apply", "-heading:zebra"],
+        ["apply", '-"not this"'],
+    ],
+)
+def test_commands_are_typed_as_queries(tmp_path: Path, typed: list[str]) -> None:
+    """Issue: a query needs no quotes; a misspelt option is still an error, which says what to do."""
+    (tmp_path / "a.md").write_text("# A\n\nkubectl apply -f file; tar -xzf\n")
+    run(tmp_path, "add", "a.md")
+    run(tmp_path, "search", *typed)
+    assert "put the query in quotes" in run(tmp_path, "search", "git", "push", "--force", code=2)[1]
+
+
 # ------------------------------------------------------------------------------------------ confidence
 
 SHARES = st.floats(0, 1)

@@ -143,6 +143,7 @@ def test_tags_filter(library: Library) -> None:
     assert paths("paragraph", "draft", "2024") == ["b.md"]
     assert paths('paragraph tag:"draft"', "operations") == ["a.md"]
     assert paths("paragraph tag:nowhere") == []
+    assert paths("paragraph tag:DRAFT") == paths("paragraph", "#Draft") == ["a.md", "b.md"]
     assert paths("paragraph tag:draft path:b") == ["b.md"]
     with pytest.raises(SettingError, match="only paths or tags"):
         library.search("tag:draft")
@@ -163,6 +164,13 @@ def test_tags_filter(library: Library) -> None:
 )
 def test_tags_are_read_as_they_are_written(block: str, tags: tuple[str, ...]) -> None:
     assert Document.from_text(f"---\n{block}\n---\n\nText.\n").tags == tags
+
+
+def test_a_document_of_nothing_but_front_matter_shows_what_it_says(library: Library) -> None:
+    added(library, "a.md", "---\ntitle: Issues\ndescription: Where to report a kumquat.\n---\n")
+    added(library, "b.md", "---\ntitle: Kumquats\nweight: 7\n---\n")
+    shown = {result.path: result.snippet for result in library.search("kumquat").results}
+    assert shown == {"a.md": "Where to report a **kumquat**.", "b.md": "**Kumquats**"}
 
 
 @given(st.text(alphabet="-+\n:a[]{}\"' \ufeff", max_size=60))

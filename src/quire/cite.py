@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from quire import analyze
 from quire.address import id_of, of_part, of_section
 from quire.confidence import Judge, confidence, evidence_of
-from quire.document import Document, shown_from
+from quire.document import Document, shown_from, without_front_matter
 from quire.freshness import is_stale
 from quire.query import Query
 from quire.result import Hit, Merged, Result
@@ -129,7 +129,8 @@ class Citations:
     def _snippet(self, document: DocumentRow, chunk: ChunkRow, span: Span) -> str:
         """A snippet of the part of the best chunk that is in the result."""
         start, end = max(chunk.byte_start, span.byte_start), min(chunk.byte_end, span.byte_end)
-        return snippet(self.store.passage(document.seq, start, end), self.terms)
+        text = self.store.passage(document.seq, start, end)
+        return snippet(text if start else without_front_matter(text, document.title), self.terms)
 
     def _is_stale(self, document: DocumentRow) -> bool:
         if document.seq not in self.stale:

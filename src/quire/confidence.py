@@ -62,7 +62,10 @@ def evidence(
 
 def evidence_of(results: Sequence[Merged], words: int) -> list[Evidence]:
     """The evidence for merged results, best first."""
-    told = [(max(h.covers for h in it.hits), max(h.meaning for h in it.hits)) for it in results]
+    told = [
+        (max(min(1.0, h.covers + h.whole) for h in it.hits), max(h.meaning for h in it.hits))
+        for it in results
+    ]
     return evidence(told, [it.score for it in results], words)
 
 

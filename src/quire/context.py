@@ -123,7 +123,8 @@ def pack(
     chunks (those that match and nothing else) or documents (whole, where they fit). If there is no good
     match, the pack begins with that, and has only the nearest chunks.
     """
-    matches, include = (matches, include) if good_match else (matches[:_NEAREST], "chunks")
+    if not good_match:
+        matches, include = [replace(match, hits=match.hits[:1]) for match in matches[:_NEAREST]], "chunks"
     if include not in INCLUDES:
         raise SettingError("include", f"there is no {include!r}. {nearest(include, INCLUDES)}")
     floor = settings.threshold * max((match.score for match in matches), default=0.0)

@@ -340,6 +340,15 @@ def shown_from(beginning: str) -> int:
     return start if beginning[start:].strip() else 0
 
 
+def without_front_matter(beginning: str, title: str) -> str:
+    """The beginning of a document as it is shown; of one with nothing but front matter, what that says."""
+    if not beginning.startswith(_FENCES):
+        return beginning
+    document = Document.from_text(beginning)
+    shown = beginning[document.shown_from :]
+    return shown if shown.strip() else document.description or title
+
+
 def _front_matter_end(markup: str, start: int, limit: int) -> int:
     """The end of the front matter that opens at `start`; `start` if there is none."""
     opening = _OPENING.match(markup, start)

@@ -50,7 +50,8 @@ class QueryTerms:
     @classmethod
     def of(cls, store: Store, asked: Query) -> QueryTerms:
         """The terms of a query in a library. Stop words count only if there are no others."""
-        every = dict.fromkeys(analyze.terms(asked.words))
+        words = (term.text for group in asked.groups for term in group if not term.prefix)
+        every = dict.fromkeys(analyze.terms(" ".join(words)))
         terms = [term for term in every if term not in analyze.STOP] or list(every)
         chunks, found = store.size(), store.term_counts(terms)
         counts = {term: found.get(term, 0) for term in terms}
@@ -68,9 +69,9 @@ class QueryTerms:
         return [term for term in self.known if self.counts[term] <= self.common]
 
     def share(self, terms: Iterable[str]) -> float:
-        """The share of what is wanted that some terms are."""
+        """The share of what is wanted that some terms are; 1 if nothing can be told from terms."""
         total = sum(self.weights.values())
-        return sum(self.weights.get(term, 0.0) for term in terms) / total if total else 0.0
+        return sum(self.weights.get(term, 0.0) for term in terms) / total if total else 1.0
 
     def share_of(self, terms: Iterable[str], wanted: Sequence[str]) -> float:
         """The share of some of the wanted terms that others are."""

@@ -98,7 +98,7 @@ def _narrowed(filters: Filters, asked: Query) -> Filters:
         filters,
         query_paths=_texts(asked.filters, "path"),
         not_paths=_texts(asked.negated, "path"),
-        tags=(*filters.tags, *(tag.lstrip("#") for tag in _texts(asked.filters, "tag"))),
+        tags=tuple(tag.lstrip("#") for tag in (*filters.tags, *_texts(asked.filters, "tag"))),
         not_tags=tuple(tag.lstrip("#") for tag in _texts(asked.negated, "tag")),
     )
 
@@ -110,9 +110,10 @@ def _texts(terms: Iterable[Term], field: str) -> tuple[str, ...]:
 def _excluding(store: Store, asked: Query, notes: list[str]) -> Query:
     """A query without exclusions that no document has; a note names those that remain."""
     absent = [term for term in asked.left_out if not store.search_words(_only(asked, term), Filters(), 1)]
-    kept = [term.text for term in asked.left_out if term not in absent]
+    kept = [term for term in asked.negated if term not in absent]
     if kept:
-        notes.append(f"Excluded: {', '.join(kept)}. To search for such a word, leave out its minus sign.")
+        names = ", ".join(f"{term.field}:{term.text}" if term.field else term.text for term in kept)
+        notes.append(f"Excluded: {names}. To search for such a word, leave out its minus sign.")
     return asked.without(absent) if absent else asked
 
 
@@ -182,8 +183,8 @@ def _ranked(
             notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
         hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
         if settings.mode == "hybrid" and settings.fusion == "rrf":
-            hits = fusion.fuse_ranks(words, hits, settings.meaning)
-        elif settings.mode == "hybrid":
+            return fusion.fuse_ranks(words, hits, settings.meaning), mode  # exactly: nothing is added
+        if settings.mode == "hybrid":
             far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
             cosines = store.cosines(meaning.model, vector, far)
             hits = ranking.judged(fusion.fuse(words, hits, cosines, settings.meaning))
@@ -350,4 +351,5 @@ def _no_match(store: Store, asked: Query, filters: Filters) -> str:
         return "No document is within these filters."
     close = nearest(asked.text, [row.title for row in documents[:5000]])
     said = f" {close}" if close.startswith("Did") else ""
-    return f"No match in {len(documents):,} documents ({chunks:,} chunks in the library).{said}"
+    noun = "document" if len(documents) == 1 else "documents"
+    return f"No match in {len(documents):,} {noun} ({chunks:,} chunks in the library).{said}"

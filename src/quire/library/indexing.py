@@ -207,7 +207,7 @@ class Indexing(Embeddings):
         if addresses and (within or collection is not None):
             raise SettingError("remove", "Name addresses, or a collection and its paths, not both")
         if addresses:
-            rows = list(dict.fromkeys(self._document(address)[0] for address in addresses))
+            rows = list(dict.fromkeys(map(self._whole, addresses)))
         elif collection is not None:
             rows = self._rows_of(collection, within)
         elif within:
@@ -219,6 +219,14 @@ class Indexing(Embeddings):
         elif not dry_run:
             sync.remove_documents(self.store, rows)
         return rows
+
+    def _whole(self, address: str) -> DocumentRow:
+        """The document of an address. Raises SettingError for a section: removing it would remove all."""
+        row, section = self._document(address)
+        if section:
+            part = f"{address} is only part of {row.address}"
+            raise SettingError("remove", f"{part}. Documents are removed whole: quire remove {row.address}")
+        return row
 
     def _rows_of(self, collection: str, within: tuple[str, ...]) -> list[DocumentRow]:
         """The documents of a collection, or of some paths of it. Raises NoResults if there are none."""

@@ -35,13 +35,18 @@ class _Postgres:
 
     def all_tags(self, tags: tuple[str, ...]) -> Condition:
         # In one condition: the planner takes minutes for a thousand.
-        has = "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND t.tag = wanted)"
+        has = (
+            "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND lower(t.tag) = lower(wanted))"
+        )
         missing = f"SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE NOT {has}"
         return f"NOT EXISTS ({missing})", [[storable(tag) for tag in tags]]
 
     def no_tag(self, tags: tuple[str, ...]) -> Condition:
-        has = "SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND t.tag = ANY (%s)"
-        return f"NOT EXISTS ({has})", [[storable(tag) for tag in tags]]
+        has = (
+            "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND lower(t.tag) = lower(wanted))"
+        )
+        found = f"SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE {has}"
+        return f"NOT EXISTS ({found})", [[storable(tag) for tag in tags]]
 
 
 def _pattern(path: str) -> str:

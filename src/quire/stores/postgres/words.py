@@ -104,14 +104,25 @@ class Bm25:
         pairs = matching.pairs(query)
         self._count([*match.ranking, *(Phrase((term,)) for pair in pairs for term in pair.terms)])
         self._count(pairs)
-        for some in self._narrowed(match):
-            found = self._ranked(some, match, pairs, filters, limit)
-            if len(found) >= limit:
-                break
+        found = self._best(match, pairs, filters, limit)
+        if not found and match.others:  # the rare words are nowhere: then common ones match
+            match = matching.word_query(query, analyze.STOP, loose=loose)
+            found = self._best(match, pairs, filters, limit)
         words, together = self._weights(match.ranking), self._weights(pairs)
         scored = [(row, match.times * self._score(words, together, row)) for row in found]
         scored.sort(key=lambda item: (-item[1], item[0]))
         return scored[:limit]
+
+    def _best(
+        self, match: WordQuery, pairs: Sequence[Phrase], filters: Filters, limit: int
+    ) -> list[Candidate]:
+        """The best chunks, found by the fewest words that find enough."""
+        found = list[Candidate]()
+        for some in self._narrowed(match):
+            found = self._ranked(some, match, pairs, filters, limit)
+            if len(found) >= limit:
+                break
+        return found
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
         """Those of the chunks that have everything a query requires, and nothing that it excludes."""

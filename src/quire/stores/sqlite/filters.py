@@ -33,12 +33,12 @@ class _Sqlite:
         return " AND ".join(["d.path NOT GLOB ?"] * len(paths)), [_glob(path) for path in paths]
 
     def all_tags(self, tags: tuple[str, ...]) -> Condition:
-        has = "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND t.tag = column1)"
+        has = "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND lower(t.tag) = lower(column1))"
         return f"NOT EXISTS (SELECT 1 FROM (VALUES {_rows(tags)}) WHERE NOT {has})", list(tags)
 
     def no_tag(self, tags: tuple[str, ...]) -> Condition:
-        has = f"SELECT 1 FROM tags AS t WHERE t.document = d.seq AND t.tag IN ({', '.join('?' * len(tags))})"
-        return f"NOT EXISTS ({has})", list(tags)
+        has = "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND lower(t.tag) = lower(column1))"
+        return f"NOT EXISTS (SELECT 1 FROM (VALUES {_rows(tags)}) WHERE {has})", list(tags)
 
 
 def _rows(values: tuple[str, ...]) -> str:

@@ -86,6 +86,9 @@ class Fts5:
         if not match:
             return {}
         scores = self._ranked(_match_expression(match), where, args, limit)
+        if not scores and match.others:  # the rare words are nowhere: then common ones match
+            match = matching.word_query(query, analyze.STOP, loose=loose)
+            scores = self._ranked(_match_expression(match), where, args, limit)
         if pairs := matching.pairs(query):
             raised, weight = self._ranked(_any(pairs), where, args, limit), PAIRS * match.times
             scores = {chunk: score + weight * raised.get(chunk, 0.0) for chunk, score in scores.items()}

@@ -26,8 +26,14 @@ def main() -> None:
 class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read arguments; `-word` in a query is no option."""
-        takes_query = any(parameter.name == "query" for parameter in self.params)
-        return super().parse_args(ctx, options.with_excluded_words(args) if takes_query else args)
+        if not any(parameter.name == "query" for parameter in self.params):
+            return super().parse_args(ctx, args)
+        known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        try:
+            return super().parse_args(ctx, options.with_excluded_words(args, known))
+        except click.NoSuchOption as problem:
+            said = f"{problem.format_message()} To search for it, put the query in quotes."
+            raise click.UsageError(said, ctx) from None
 
     def invoke(self, ctx: click.Context) -> object:
         """Run it with arguments that can be stored and printed; file names stay unchanged."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import click
 
 from quire.settings import LIBRARY
 
 # A dash and a word is part of a query: it excludes that word. Options of several letters have two dashes.
-_EXCLUDED = re.compile(r"-[^\W\d_]{3,}(?:\s.*)?", re.DOTALL)
+_EXCLUDED = re.compile(r"-(?:[^\W\d_]{3,}(?:\s.*)?|(?ai:title|heading|path|tag):.+|[\"“„«「].+)", re.DOTALL)
+_SHORT = re.compile(r"-[a-zA-Z]{1,2}")  # `-f` and `-rf` of a command that was typed as a query
 _DASH = "\ue000"  # replaces the dash while options are parsed
 
 file_name = click.Path(readable=False, allow_dash=True)  # which may hold any bytes
@@ -39,6 +41,11 @@ def _typed(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> str
 query = click.argument("query", nargs=-1, required=True, callback=_typed, metavar="QUERY...")
 
 
-def with_excluded_words(args: list[str]) -> list[str]:
-    """Arguments in which no excluded word of a query looks like an option."""
-    return [_DASH + arg[1:] if _EXCLUDED.fullmatch(arg) else arg for arg in args]
+def with_excluded_words(args: list[str], known: Collection[str]) -> list[str]:
+    """Arguments in which no word of a query looks like an option; `known` are the options of the command."""
+    return [_DASH + arg[1:] if _is_word(arg, known) else arg for arg in args]
+
+
+def _is_word(arg: str, known: Collection[str]) -> bool:
+    is_short = _SHORT.fullmatch(arg) is not None and arg[:2] not in known
+    return is_short or _EXCLUDED.fullmatch(arg) is not None
