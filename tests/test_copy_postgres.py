@@ -102,9 +102,9 @@ def vectors(store: Store) -> dict[tuple[str, int], np.ndarray[Any, Any]]:
 
 
 def answers(library: Library) -> list[list[Result]]:
-    """What is found for each query in each mode, without scores."""
+    """What is found for each query in each mode, without scores: vectors are rounded differently."""
     return [
-        [replace(result, score=0.0) for result in library.search(text, mode=mode).results]
+        [replace(result, score=0.0, confidence=0.0) for result in library.search(text, mode=mode).results]
         for text in QUERIES
         for mode in ("keyword", "semantic", "hybrid")
     ]

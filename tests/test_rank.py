@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire import query
@@ -210,6 +210,7 @@ def test_every_surface_says_first_that_nothing_matches_well(tmp_path: Path) -> N
     assert NO_GOOD_MATCH not in run(tmp_path, "search", "the nodes of part 7")[0]
 
 
+@settings(max_examples=25)
 @given(st.integers(1, 200))
 def test_a_pack_without_a_good_match_is_within_its_budget(budget: int) -> None:
     with Library.open(

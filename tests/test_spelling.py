@@ -249,6 +249,7 @@ def test_the_distance_is_the_least_number_of_edits_up_to_a_bound(a: str, b: str,
     assert spelling.distance(a, b, most) == min(plain_distance(a, b), most + 1)
 
 
+@settings(max_examples=20)  # each makes thousands of words
 @given(st.text("abeist", min_size=4, max_size=12))
 def test_made_words_are_as_far_as_they_say(word: str) -> None:
     """The first letter stays, or is swapped. Where two edits meet, their distance may be one more."""

@@ -209,9 +209,9 @@ class _Draft:
 
     def pair_moves(self) -> None:
         """Match new files to missing ones by content: these files were renamed."""
-        candidates = _Candidates(self.gone.values())
+        candidates = _Candidates(self.gone.values(), self.held)
         for path, found in sorted(self.new.items()):
-            old = None if found.problem else candidates.take(found, self.held)
+            old = None if found.problem else candidates.take(found)
             if old:
                 del self.gone[old.path]
                 self.items.append(
@@ -274,24 +274,28 @@ def _refused(source: SourceRow, row: DocumentRow, found: FoundFile) -> Item:
 
 
 class _Candidates:
-    """Documents whose files are gone, by content. Each is matched to one new file."""
+    """Documents whose files are gone, by content. Each is matched to one new file.
 
-    def __init__(self, rows: Iterable[DocumentRow]) -> None:
+    Those that other sources hold come last: they may have to stay.
+    """
+
+    def __init__(self, rows: Iterable[DocumentRow], held: Mapping[str, Held]) -> None:
+        self._held = held
         self._rows: dict[tuple[object, ...], deque[DocumentRow]] = defaultdict(deque)
-        for row in sorted(rows, key=lambda row: row.path):
+        for row in sorted(rows, key=lambda row: (bool(held[row.path].others), row.path)):
             content = row.checksum, row.size
             self._rows[content].append(row)
             self._rows[*content, PurePosixPath(row.path).name].append(row)
         self._taken: set[int] = set()
 
-    def take(self, found: FoundFile, held: Mapping[str, Held]) -> DocumentRow | None:
+    def take(self, found: FoundFile) -> DocumentRow | None:
         """The document that a file was before: the one with the same file name, else the first."""
         content = found.checksum, found.size
         for key in ((*content, PurePosixPath(found.path).name), content):
             rows = self._rows.get(key, deque[DocumentRow]())
             while rows and rows[0].seq in self._taken:
                 rows.popleft()
-            if rows and held[rows[0].path].may_move(found.path):
+            if rows and self._held[rows[0].path].may_move(found.path):
                 self._taken.add(rows[0].seq)
                 return rows.popleft()
         return None
