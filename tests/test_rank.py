@@ -203,7 +203,7 @@ def test_every_surface_says_first_that_nothing_matches_well(tmp_path: Path) -> N
     assert pack.count("## [") <= 2
     shown = json.loads(run(tmp_path, "context", asked, "--format", "json")[0])
     assert shown["good_match"] is False
-    assert shown["tokens"] == -(-len(pack) // 4) or shown["tokens"] <= shown["max_tokens"]
+    assert 0 < shown["tokens"] < 150 < shown["max_tokens"]
     assert '<documents good_match="false">' in run(tmp_path, "context", asked, "--format", "xml")[0]
     good = json.loads(run(tmp_path, "search", "the nodes of part 7", "--json")[0])
     assert good["good_match"] is True

@@ -342,11 +342,10 @@ def shown_from(beginning: str) -> int:
 
 def without_front_matter(beginning: str, title: str) -> str:
     """The beginning of a document as it is shown; of one with nothing but front matter, what that says."""
-    if not beginning.startswith(_FENCES):
-        return beginning
-    document = Document.from_text(beginning)
-    shown = beginning[document.shown_from :]
-    return shown if shown.strip() else document.description or title
+    if start := shown_from(beginning):
+        return beginning[start:]
+    has_only = beginning.startswith(_FENCES) and (document := Document.from_text(beginning)).metadata
+    return (document.description or title) if has_only else beginning
 
 
 def _front_matter_end(markup: str, start: int, limit: int) -> int:

@@ -1,8 +1,8 @@
 """Fuse ranked lists into one. Scores in, scores out; higher is better.
 
 Measured on nine sets (bench/README.md): adding keyword and semantic scores keeps what ranks discard, how
-much better the first hit is than the second. If the model does not know the language, fused ranks (RRF)
-lose to keywords alone; added scores do not if cosines count less (`search.meaning_unknown`).
+much better the first hit is than the second. If the model does not know the language, both lose to keywords
+alone in some languages: then cosines are left out, or count less (`search.meaning_unknown`).
 """
 
 from __future__ import annotations
