@@ -13,7 +13,7 @@ from quire.confidence import Judge
 from quire.config import SearchSettings
 from quire.embed import DEFAULT_MODEL
 from quire.embed.base import Embedder
-from quire.errors import EmbeddingError, NoResults, SettingError, nearest
+from quire.errors import EmbeddingError, NoResults, SettingError, nearest, no_collection
 from quire.freshness import other_words
 from quire.query import Query, Term
 from quire.rank import Ranking
@@ -253,9 +253,9 @@ def _check_indexed(store: Store, filters: Filters) -> None:
     """T14: "not indexed" differs from "no match"."""
     known = store.collections()
     if not known:
-        raise NoResults("The library is empty. Add documents with: quire add ./docs")
+        raise NoResults("The library is empty. Add documents with: quire add ./docs", missing="documents")
     if filters.collection is not None and filters.collection not in known:
-        raise NoResults(f"No collection {filters.collection!r}. {nearest(filters.collection, known)}")
+        raise no_collection(filters.collection, known)
 
 
 def _promote(store: Store, hits: list[Hit]) -> list[Hit]:

@@ -220,7 +220,7 @@ def _refresh_one(
         if gone == PRUNE and source.type == "page" and isinstance(problem, NotFound):
             rows = [row.seq for row in named.members_of(store, source)]
             return Report(removed=store.leave(source, rows)), problem.reason
-        return Report(failed=[Skipped(problem.source, problem.reason)]), problem.reason
+        return Report(failed=[Skipped(problem.source, problem.reason, problem.code)]), problem.reason
     except NoResults as problem:  # the source was removed meanwhile
         return Report(warnings=[str(problem)]), ""
 
@@ -326,7 +326,7 @@ def _check_files(plan: Plan) -> Changes:
     gone = tuple(item.row for item in plan.of(REMOVE, KEEP, MOVE) if item.row)
     new = tuple(of_document(plan.source.collection, item.path) for item in plan.of(ADD, MOVE))
     kept = frozenset(item.row.seq for item in plan.of(KEEP) if item.row and not item.leaves)
-    failed = tuple(Skipped(item.path, item.reason) for item in plan.items if item.fails)
+    failed = tuple(Skipped(item.path, item.reason, item.code) for item in plan.items if item.code)
     return Changes(rows[UPDATE], gone, new, rows[REMAKE], failed, kept)
 
 

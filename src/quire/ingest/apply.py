@@ -32,7 +32,7 @@ from quire.ingest.plan import (
     Rules,
     is_cut_anew,
 )
-from quire.ingest.prepare import FileJob, Outcome, Same, examined, made_by, prepared, reason_of
+from quire.ingest.prepare import FileJob, Outcome, Same, examined, failed_by, made_by, prepared
 from quire.ingest.report import Report
 from quire.progress import Progress, Silent
 from quire.sources import files
@@ -97,7 +97,7 @@ def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
         if _is_gone(place):
             return [], f"{source.place}: {error.reason}"
         within = files.printable(os.path.relpath(place, root))
-        return [Skipped(within, error.reason, fails=True)], f"{source.place}: {error.reason}"
+        return [Skipped(within, error.reason, error.code)], f"{source.place}: {error.reason}"
     return listing, "" if listing else f"{source.place} is empty"
 
 
@@ -178,9 +178,10 @@ class _Run:
         skipped = self.plan.of(SKIP)
         self.report.kinds = dict(Counter(item.kind for item in skipped if item.kind))
         plain = [item for item in skipped if item.is_named]
-        failed = [item for item in plain if item.fails]
-        self.report.skipped = [Skipped(item.path, item.reason) for item in plain if not item.fails]
-        self.report.failed = [Skipped(item.path, item.reason) for item in (*failed, *self.plan.of(REFUSE))]
+        failed = [item for item in plain if item.code]
+        self.report.skipped = [Skipped(item.path, item.reason) for item in plain if not item.code]
+        refused = self.plan.of(REFUSE)
+        self.report.failed = [Skipped(item.path, item.reason, item.code) for item in (*failed, *refused)]
         self.report.missing = [_row(item).address for item in self.plan.of(KEEP) if not item.leaves]
 
     def _move(self, items: list[Item]) -> list[Item]:
@@ -245,7 +246,7 @@ class _Run:
             self.seen.append(
                 Sighting(row.seq, found.size, found.mtime_ns, outcome.seen, checksum=row.checksum)
             )
-        elif outcome.fails:
+        elif outcome.code:
             self.report.failed.append(outcome)
         else:
             self.report.skipped.append(outcome)
@@ -263,7 +264,7 @@ class _Run:
             if isinstance(error, LibraryError) and not isinstance(error, Unstorable):
                 raise  # every other document would fail, too
             if len(batch) == 1:
-                self.report.failed.append(Skipped(batch[0].path, reason_of(error)))
+                self.report.failed.append(failed_by(batch[0].path, error))
                 return
             log.info("writing %d documents one by one: %s", len(batch), error)
             for one in batch:
@@ -273,7 +274,8 @@ class _Run:
         """The documents of a batch not removed meanwhile. Raises NoResults if the source was removed."""
         source = self.store.source_now(self.plan.source) if batch else None
         if batch and source is None:
-            raise NoResults(f"{self.plan.source.name} was removed from the sources meanwhile.")
+            name = self.plan.source.name
+            raise NoResults(f"{name} was removed from the sources meanwhile.", missing="source", name=name)
         return [one for one in batch if source and one.path not in source.options.without]
 
     def _count(self, batch: Iterable[Prepared], replaced: Iterable[bool]) -> None:

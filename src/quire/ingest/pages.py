@@ -21,7 +21,7 @@ from quire.document import Document
 from quire.errors import LibraryError, Refused
 from quire.fingerprint import why_remade
 from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
-from quire.ingest.prepare import made_by, prepare, reason_of
+from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
 from quire.ingest.spool import Spool
 from quire.progress import Progress
@@ -91,7 +91,7 @@ def plan_pages(
     items = [_item(new, old.get(new.path)) for new in found.new]
     gone = KEEP if keeps else REMOVE
     items += [Item(gone, row.path, "the site no longer links it", row=row) for row in found.gone]
-    items += [Item(SKIP, failed.source, failed.reason, fails=True) for failed in found.failed]
+    items += [Item(SKIP, failed.source, failed.reason, code=failed.code) for failed in found.failed]
     return Plan(source, tuple(sorted(items, key=lambda item: item.path)), found.unchanged)
 
 
@@ -136,7 +136,7 @@ def look_at_pages(
     visit = _visit(source, seen, pages, config, progress)
     same = {**pages.unchanged, **visit.unchanged}
     same = {url: said for url, said in same.items() if pages.is_wanted(pages.known[url].path)}
-    failed = sorted({**pages.failed, **visit.failed}.items())
+    failed = {**pages.failed, **visit.failed}
     own = [row for row in rows if row.seq in held]
     return Looked(
         pages.new.sorted(),
@@ -145,7 +145,7 @@ def look_at_pages(
         {pages.known[url].seq: now for url, now in same.items() if now != known[url]},
         [pages.known[url] for url in same if pages.known[url].seq not in held],
         len(same),
-        [Skipped(url, reason) for url, reason in failed],
+        [failed[url] for url in sorted(failed)],
         visit.notes,
     )
 
@@ -266,7 +266,7 @@ class _Pages:
         self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # the owner of each path
         self.new = Spool()
         self.unchanged: dict[str, web.Validators] = {}
-        self.failed: dict[str, str] = {}
+        self.failed: dict[str, Skipped] = {}
 
     def is_current(self, url: str) -> bool:
         """Whether a stored page matches the settings."""
@@ -289,7 +289,7 @@ class _Pages:
         except LibraryError:
             raise
         except Exception as error:  # any parser error belongs to this page alone
-            self.failed[page.url] = reason_of(error)
+            self.failed[page.url] = failed_by(page.url, error)
             return
         if packed is None:
             self.unchanged[page.url] = page.validators

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from quire import memory, sync
 from quire.document import Document, text_of
-from quire.errors import NoResults, SettingError, nearest
+from quire.errors import NoResults, SettingError, nearest, no_collection
 from quire.fingerprint import why_remade
 from quire.ingest import named
 from quire.ingest.plan import Plan
@@ -232,9 +232,10 @@ class Indexing(Embeddings):
         """The documents of a collection, or of some paths of it. Raises NoResults if there are none."""
         rows = self.store.documents(Filters(collection, paths=within))
         if not rows and collection not in self.store.collections():
-            raise NoResults(self._no_collection(collection))
+            raise no_collection(collection, self.store.collections())
         if not rows:
-            raise NoResults(f"No document of {collection} is in {', '.join(within)}.")
+            paths = ", ".join(within)
+            raise NoResults(f"No document of {collection} is in {paths}.", missing="path", name=paths)
         return rows
 
     @writes
