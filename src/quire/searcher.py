@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +26,7 @@ from quire.stores import Filters, Model, Store
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
+log = logging.getLogger("quire")
 Nodes = Mapping[tuple[int, int], Node]  # sections by document and position
 _MANY = 500  # chunks to fetch by meaning if some will be left out
 _PROMOTED = {"important": 1.5}
@@ -63,6 +66,22 @@ def search(
     explain: bool = False,
 ) -> Found:
     """The best sections for a query. Raises NoResults if nothing was ever indexed there."""
+    started = time.monotonic()
+    log.debug("searching for %r", text)
+    found = _found(store, text, filters, settings, meaning, explain)
+    spent, results = (time.monotonic() - started) * 1000, len(found.results)
+    log.info("searched for %d characters in %.0f ms: %d results (%s)", len(text), spent, results, found.mode)
+    return found
+
+
+def _found(
+    store: Store,
+    text: str,
+    filters: Filters,
+    settings: SearchSettings,
+    meaning: Meaning | None,
+    explain: bool,
+) -> Found:
     asked = query.parse(text)
     _check_indexed(store, filters)
     filters = _narrowed(filters, asked)

@@ -10,14 +10,16 @@ import logging
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from quire.address import of_document
 from quire.config import Config
 from quire.errors import LibraryError, NoResults, SourceError, Unstorable
 from quire.fingerprint import why_remade
 from quire.ingest import plan as planning
 from quire.ingest.plan import (
     ADD,
+    IGNORE,
     KEEP,
     MOVE,
     REFUSE,
@@ -76,7 +78,21 @@ def plan(
         for seen in listing
     ]
     shared = store.is_shared and not remake
-    return planning.make_plan(source, known, held, Rules(made_by(config), gone, problem or why_kept, shared))
+    rules = Rules(made_by(config), gone, problem or why_kept, shared)
+    made = planning.make_plan(source, known, held, rules)
+    if log.isEnabledFor(logging.DEBUG):
+        _log_skipped(made, held)
+    return made
+
+
+def _log_skipped(plan: Plan, held: Mapping[str, Held]) -> None:
+    """Log each document that is unchanged, and each file that is not read."""
+    changed = {path for item in plan.items if item.action != TOUCH for path in (item.path, item.old_path)}
+    for path, one in held.items():
+        if one.seen is not None and path not in changed:
+            log.debug("skipped %s: unchanged", one.row.address)
+    for item in plan.of(SKIP, IGNORE):
+        log.debug("skipped %s: %s", of_document(plan.source.collection, item.path), item.reason)
 
 
 def _may_differ(held: dict[str, Held], found: FoundFile) -> bool:
@@ -161,7 +177,6 @@ class _Run:
 
     def run(self) -> Report:
         started, source, report = time.monotonic(), self.plan.source, self.report
-        log.info("indexing %s as %s", source.place, source.collection)
         self._tell()
         moved = self._move(self.plan.of(MOVE))
         self._write_all([*self.plan.of(*WRITES), *moved])
@@ -170,7 +185,7 @@ class _Run:
         if gone:
             report.removed = self.store.leave(source, [_row(item).seq for item in gone])
         report.seconds = time.monotonic() - started
-        log.info("indexed %s in %.0f ms: %d written", source.place, report.seconds * 1000, report.documents)
+        report.log_end(source.place)
         return report
 
     def _tell(self) -> None:
@@ -242,6 +257,7 @@ class _Run:
         if isinstance(outcome, Same):
             assert row is not None  # noqa: S101
             self.report.unchanged += 1
+            log.debug("skipped %s: unchanged", row.address)
             found = job.found
             self.seen.append(
                 Sighting(row.seq, found.size, found.mtime_ns, outcome.seen, checksum=row.checksum)

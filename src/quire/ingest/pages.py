@@ -60,7 +60,6 @@ def add_pages(
     Raises SourceError if nothing is there.
     """
     started, report = time.monotonic(), Report()
-    log.info("reading %s", source.place)
     found = look_at_pages(store, source, config, remake=remake, progress=progress)
     store.put_sources([source])
     gone = [] if keeps else [row.seq for row in found.gone]
@@ -78,7 +77,7 @@ def add_pages(
     report.missing = [row.address for row in found.gone] if keeps else []
     report.failed, report.warnings = found.failed, [*found.notes, *report.warnings]
     report.seconds = time.monotonic() - started
-    log.info("read %s in %.0f ms: %d written", source.place, report.seconds * 1000, report.documents)
+    report.log_end(source.place)
     return report
 
 
@@ -137,6 +136,8 @@ def look_at_pages(
     same = {**pages.unchanged, **visit.unchanged}
     same = {url: said for url, said in same.items() if pages.is_wanted(pages.known[url].path)}
     failed = {**pages.failed, **visit.failed}
+    for url in same:
+        log.debug("skipped %s: unchanged", pages.known[url].address)
     own = [row for row in rows if row.seq in held]
     return Looked(
         pages.new.sorted(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from quire.sources import entries
 from quire.stores import DocumentRow, Filters, SourceRow, storable
 from quire.sync import Changes, Named
 
+log = logging.getLogger("quire")
 PROMOTIONS = ("standard", "important", "critical")
 
 
@@ -92,6 +94,7 @@ class Indexing(Embeddings):
             if storable(given) != given:
                 raise SettingError(name, "holds NUL or half a character. Name another")
         started = time.monotonic()
+        log.info("indexing text as %s", collection)
         memory.check_collection(self.store, collection, kind)
         if isinstance(content, str):  # treated as a file, with the same limits
             content = Document.from_text(content).source
@@ -104,7 +107,9 @@ class Indexing(Embeddings):
             has = f"{collection} already has {path} from {old.url or old.root}"
             raise SettingError("path", f"{has}. Name another path or collection")
         if old and old.checksum == document.checksum and not self._is_remade(old):
-            report.unchanged = 1
+            log.debug("skipped %s: unchanged", old.address)
+            report.unchanged, report.seconds = 1, time.monotonic() - started
+            report.log_end(old.address)
             return report
         prepared, source = (
             prepare_alone(document, self.config, kind),
@@ -113,6 +118,7 @@ class Indexing(Embeddings):
         self.store.put_sources([source])
         report.count(prepared, self.store.write([prepared], source)[0])
         report.seconds = time.monotonic() - started
+        report.log_end(document.address)
         return report
 
     def _is_remade(self, row: DocumentRow) -> bool:

@@ -26,6 +26,10 @@ def main() -> None:
 
 
 class _Command(click.Command):
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own options, and the one that all commands have."""
+        return [*super().get_params(ctx), options.log_level]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read arguments; `-word` in a query is no option."""
         if not any(parameter.name == "query" for parameter in self.params):
@@ -56,6 +60,10 @@ def _as_text(value: Any) -> Any:
 class _Commands(click.Group):
     command_class = _Command
     group_class = type  # subgroups have this class, too
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own options, and the one that all commands have."""
+        return [*super().get_params(ctx), options.log_level]
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Read the options before the command."""
