@@ -78,7 +78,8 @@ def _span_of(store: Store, row: DocumentRow, section: SectionRow, first: int, la
     parts = {chunk.part: chunk for chunk in chunks if chunk.section == section.position}
     if first not in parts or last not in parts or last < first:
         numbers = str(first) if first == last else f"{first}-{last}"
-        raise NoResults(f"{of_section(row.address, section.slug)} has no part {numbers}.")
+        whole = of_section(row.address, section.slug)
+        raise NoResults(f"{whole} has no part {numbers}.", missing="part", name=f"{whole}~{numbers}")
     return parts[first].start, parts[last].end
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +15,7 @@ from quire.confidence import Judge
 from quire.config import SearchSettings
 from quire.embed import DEFAULT_MODEL
 from quire.embed.base import Embedder
-from quire.errors import EmbeddingError, NoResults, SettingError, nearest
+from quire.errors import EmbeddingError, NoResults, SettingError, nearest, no_collection
 from quire.freshness import other_words
 from quire.query import Query, Term
 from quire.rank import Ranking
@@ -24,6 +26,7 @@ from quire.stores import Filters, Model, Store
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
+log = logging.getLogger("quire")
 Nodes = Mapping[tuple[int, int], Node]  # sections by document and position
 _MANY = 500  # chunks to fetch by meaning if some will be left out
 _PROMOTED = {"important": 1.5}
@@ -63,6 +66,22 @@ def search(
     explain: bool = False,
 ) -> Found:
     """The best sections for a query. Raises NoResults if nothing was ever indexed there."""
+    started = time.monotonic()
+    log.debug("searching for %r", text)
+    found = _found(store, text, filters, settings, meaning, explain)
+    spent, results = (time.monotonic() - started) * 1000, len(found.results)
+    log.info("searched for %d characters in %.0f ms: %d results (%s)", len(text), spent, results, found.mode)
+    return found
+
+
+def _found(
+    store: Store,
+    text: str,
+    filters: Filters,
+    settings: SearchSettings,
+    meaning: Meaning | None,
+    explain: bool,
+) -> Found:
     asked = query.parse(text)
     _check_indexed(store, filters)
     filters = _narrowed(filters, asked)
@@ -267,9 +286,9 @@ def _check_indexed(store: Store, filters: Filters) -> None:
     """T14: "not indexed" differs from "no match"."""
     known = store.collections()
     if not known:
-        raise NoResults("The library is empty. Add documents with: quire add ./docs")
+        raise NoResults("The library is empty. Add documents with: quire add ./docs", missing="documents")
     if filters.collection is not None and filters.collection not in known:
-        raise NoResults(f"No collection {filters.collection!r}. {nearest(filters.collection, known)}")
+        raise no_collection(filters.collection, known)
 
 
 def _promote(store: Store, hits: list[Hit]) -> list[Hit]:

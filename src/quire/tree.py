@@ -288,7 +288,9 @@ class Tree:
                 return found[0], len(found) - 1
         known = [section.title for section in self.sections[1:]]
         where, name = self.document.path or "the text", as_title(name)
-        raise NoResults(f"No heading {name!r} in {where}. {nearest(name, known)}")
+        raise NoResults(
+            f"No heading {name!r} in {where}. {nearest(name, known)}", missing="heading", name=name
+        )
 
     def breaks(self, start: int, end: int) -> list[int]:
         """The places where a span can be cut without splitting a paragraph, list item or code block."""

@@ -189,8 +189,13 @@ class _Server(ABC):
 
         # A server that may be down gets one request first; and waiting for one answer needs no thread.
         alone = 1 if len(batches) == 1 or not self._breaker.is_answered else 0
-        with ThreadPoolExecutor(self._settings.parallel) as pool:
+        with ThreadPoolExecutor(self._parallel) as pool:
             return chain.from_iterable([*map(take, batches[:alone]), *pool.map(take, batches[alone:])])
+
+    @property
+    def _parallel(self) -> int:
+        """The most requests in flight."""
+        return self._settings.parallel
 
     def _take(self, texts: list[str], prefix: str) -> list[Outcome]:
         """The outcome for each part. A refused batch is halved; a refused text is cut in halves."""
@@ -351,6 +356,10 @@ class Ollama(_Server):
     options: ClassVar[dict[str, object]] = {"truncate": False}  # it answers 400, and we cut the text
     when_down = "Is it running? Start it with: ollama serve"
     when_unknown = "Fetch it with: ollama pull {model}"
+
+    @property
+    def _parallel(self) -> int:
+        return self._settings.ollama_parallel or self._settings.parallel
 
     def _rows(self, answer: Any) -> list[Any]:
         return list(answer["embeddings"])

@@ -46,10 +46,10 @@ class Embeddings(OpenLibrary):
             self._check_dimension()
             done = self.embed(progress=progress)
         except (EmbeddingError, SettingError) as problem:
-            report.failed.append(Skipped("embedding", str(problem)))
+            report.failed.append(Skipped("embedding", str(problem), problem.code))
             return
-        rows = self.store.documents_by_row(done.failed)
-        report.failed += [Skipped(rows[row].address, reason) for row, reason in done.failed.items()]
+        refused = self.unembeddable().items()
+        report.failed += [Skipped(address, why, EmbeddingError.code) for address, why in refused]
         report.seconds += done.seconds
 
     def _embedder(self, name: str) -> Embedder | None:
@@ -93,7 +93,8 @@ class Embeddings(OpenLibrary):
         if mode == "keyword" or self.config.embed.model == models.NONE or active is None:
             if mode == "semantic":
                 off = "embed.model is none" if self.config.embed.model else "Nothing is embedded yet"
-                raise NoResults(f"{off}. Embed the library with: quire embed --model {models.DEFAULT_MODEL}")
+                how = f"Embed the library with: quire embed --model {models.DEFAULT_MODEL}"
+                raise NoResults(f"{off}. {how}", missing="vectors")
             return None
         try:
             self._check_model()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 
 from quire import memory, sync
 from quire.document import Document, text_of
-from quire.errors import NoResults, SettingError, nearest
+from quire.errors import NoResults, SettingError, nearest, no_collection
 from quire.fingerprint import why_remade
 from quire.ingest import named
 from quire.ingest.plan import Plan
@@ -22,6 +23,7 @@ from quire.sources import entries
 from quire.stores import DocumentRow, Filters, SourceRow, storable
 from quire.sync import Changes, Named
 
+log = logging.getLogger("quire")
 PROMOTIONS = ("standard", "important", "critical")
 
 
@@ -92,6 +94,7 @@ class Indexing(Embeddings):
             if storable(given) != given:
                 raise SettingError(name, "holds NUL or half a character. Name another")
         started = time.monotonic()
+        log.info("indexing text as %s", collection)
         memory.check_collection(self.store, collection, kind)
         if isinstance(content, str):  # treated as a file, with the same limits
             content = Document.from_text(content).source
@@ -104,7 +107,9 @@ class Indexing(Embeddings):
             has = f"{collection} already has {path} from {old.url or old.root}"
             raise SettingError("path", f"{has}. Name another path or collection")
         if old and old.checksum == document.checksum and not self._is_remade(old):
-            report.unchanged = 1
+            log.debug("skipped %s: unchanged", old.address)
+            report.unchanged, report.seconds = 1, time.monotonic() - started
+            report.log_end(old.address)
             return report
         prepared, source = (
             prepare_alone(document, self.config, kind),
@@ -113,6 +118,7 @@ class Indexing(Embeddings):
         self.store.put_sources([source])
         report.count(prepared, self.store.write([prepared], source)[0])
         report.seconds = time.monotonic() - started
+        report.log_end(document.address)
         return report
 
     def _is_remade(self, row: DocumentRow) -> bool:
@@ -232,9 +238,10 @@ class Indexing(Embeddings):
         """The documents of a collection, or of some paths of it. Raises NoResults if there are none."""
         rows = self.store.documents(Filters(collection, paths=within))
         if not rows and collection not in self.store.collections():
-            raise NoResults(self._no_collection(collection))
+            raise no_collection(collection, self.store.collections())
         if not rows:
-            raise NoResults(f"No document of {collection} is in {', '.join(within)}.")
+            paths = ", ".join(within)
+            raise NoResults(f"No document of {collection} is in {paths}.", missing="path", name=paths)
         return rows
 
     @writes

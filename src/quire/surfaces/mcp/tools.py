@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from quire.config import TokenSettings
-from quire.errors import NoResults, nearest
+from quire.errors import no_collection
 from quire.surfaces import render
 from quire.surfaces.mcp.arguments import (
     MAX_TOKENS,
@@ -158,8 +158,7 @@ def list_documents(library: Library, asked: List) -> Answer:
         page = _page("list", asked, library, library.store.version())
         rows = library.documents(asked.collection or None)
         if asked.collection and not rows:
-            known = library.store.collections()
-            raise NoResults(f"No collection {asked.collection!r}. {nearest(asked.collection, known)}")
+            raise no_collection(asked.collection, library.store.collections())
     shown = [_document(page, row) for row in rows[page.start : page.start + asked.max_tokens // 10]]
     lines = map(_document_line, shown[: _fitting(page, shown)])
     text, end = page.rows(f"{render.counted(len(rows), 'document')}. {_DATA}", lines, len(rows))
@@ -341,7 +340,8 @@ def added(asked: Add, report: Report, settings: TokenSettings) -> Answer:
     lines += [f"kept, though its file is gone: {address}" for address in report.missing]
     rows = [f"> - {on_one_line(line)}" for line in lines]
     text, _ = page.rows(f"{render.report_line(report)}.", rows, len(rows), cursors=False)
-    return Answer(text, is_error=render.report_code(report) == render.FAILED)
+    failed = render.report_code(report) == render.FAILED
+    return Answer(text, error=render.report_error(report) if failed else None)
 
 
 class Remove(Arguments):
