@@ -54,6 +54,12 @@ def tree(store: Store, row: DocumentRow, config: Config) -> Tree:
     return Tree(document, config.tree)
 
 
+def span(store: Store, row: DocumentRow, name: str, config: Config) -> tuple[int, int]:
+    """Where a section, or some parts of one, begins and ends in the text; without a name, the document."""
+    section, _, parts = _section(store, row, name, config)
+    return _span_of(store, row, section, *parts) if parts else (section.start, section.end)
+
+
 Parts = tuple[int, int]  # the first and the last
 
 

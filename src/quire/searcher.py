@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quire import analyze, fusion, merge, query
+from quire.address import is_in_collection
 from quire.cite import Citations
 from quire.confidence import Judge
 from quire.config import SearchSettings
@@ -54,6 +55,7 @@ class Meaning:
     model: Model
     embedder: Embedder | None
     problem: str  # why there is no embedder
+    vector: Vectors | None = None  # of the question, if it was given
 
 
 def search(
@@ -82,7 +84,8 @@ def _found(
     meaning: Meaning | None,
     explain: bool,
 ) -> Found:
-    asked = query.parse(text)
+    has_vector = meaning is not None and meaning.vector is not None
+    asked = query.parse(text, may_be_empty=has_vector)
     _check_indexed(store, filters)
     filters = _narrowed(filters, asked)
     notes = list(asked.notes)
@@ -166,7 +169,7 @@ def _unknown_language(model: str, hits: list[Hit], mode: str) -> str:
 
 def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
     """Whether the model knows the language of a query; True if that does not matter or cannot be told."""
-    if settings.mode != "hybrid" or meaning.embedder is None:
+    if settings.mode != "hybrid" or meaning.embedder is None or meaning.vector is not None:
         return True
     try:
         return meaning.embedder.knows(asked.words)
@@ -182,7 +185,8 @@ def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode
         return Judge.UNKNOWN
     if meaning is None or mode == "keyword":
         return Judge.WORDS
-    is_fitted = meaning.model.name == DEFAULT_MODEL and _is_known(asked, settings, meaning)
+    is_fitted = meaning.model.name == DEFAULT_MODEL and meaning.vector is None
+    is_fitted = is_fitted and _is_known(asked, settings, meaning)
     return Judge.BOTH if is_fitted else Judge.UNKNOWN
 
 
@@ -267,6 +271,8 @@ def _allowed(
 def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: list[str]) -> Vectors | None:
     """The vector of a question; None, with a note, if the model cannot be used."""
     name, size = meaning.model.name, meaning.model.dimension
+    if meaning.vector is not None:
+        return meaning.vector
     try:
         if meaning.embedder is None:
             raise EmbeddingError(name, meaning.problem)
@@ -287,8 +293,9 @@ def _check_indexed(store: Store, filters: Filters) -> None:
     known = store.collections()
     if not known:
         raise NoResults("The library is empty. Add documents with: quire add ./docs", missing="documents")
-    if filters.collection is not None and filters.collection not in known:
-        raise no_collection(filters.collection, known)
+    wanted = filters.collection
+    if wanted is not None and not any(is_in_collection(name, wanted) for name in known):
+        raise no_collection(wanted, known)
 
 
 def _promote(store: Store, hits: list[Hit]) -> list[Hit]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from quire import memory, redact
-from quire.address import of_document
+from quire.address import is_in_collection, of_document
 from quire.config import Config
 from quire.errors import NoResults, NotFound, SourceError, Unreadable
 from quire.ingest import apply, named, pages, remaking
@@ -305,9 +305,9 @@ def check(store: Store, config: Config, collection: str | None = None) -> Change
     failed = list[Skipped]()
     for plan in remaking.remake_plans(store, config, remake=False):
         rows = [item.row for item in plan.items if item.row]
-        remade += [row for row in rows if collection in (None, row.collection)]
+        remade += [row for row in rows if collection is None or is_in_collection(row.collection, collection)]
     for source in _followed(store):
-        if collection not in (None, source.collection):
+        if collection is not None and not is_in_collection(source.collection, collection):
             continue
         if source.type in ("page", "site"):
             more = _check_web(store, source, config)
@@ -398,8 +398,8 @@ def _without(source: SourceRow, paths: list[str]) -> SourceRow:
 
 
 def remove_collection(store: Store, collection: str, rows: list[DocumentRow]) -> None:
-    """Remove a whole collection, with its sources."""
-    store.drop_sources([source for source in store.sources() if source.collection == collection])
+    """Remove a whole collection, or all branches of one, with its sources."""
+    store.drop_sources([it for it in store.sources() if is_in_collection(it.collection, collection)])
     store.remove([row.seq for row in rows])
 
 

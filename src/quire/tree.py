@@ -76,13 +76,15 @@ class Names(Ruler):
 
     @cached_property
     def title(self) -> str:
-        """The title: given, from front matter, the first H1, the file's name, or the first line."""
+        """The title: given, from front matter, the first heading, the file's name, or the first line."""
         name = PurePosixPath(self.document.path).stem
-        return self.document.title or self._first_h1() or as_title(name) or self._first_line()
+        return self.document.title or self._first_heading() or as_title(name) or self._first_line()
 
-    def _first_h1(self) -> str | None:
-        levels = zip(self.titles, self.headings, strict=True)
-        return next((title for title, heading in levels if heading.level == 1 and title), None)
+    def _first_heading(self) -> str | None:
+        """The first H1; the first heading of any level if there is none."""
+        named = [found for found in zip(self.titles, self.headings, strict=True) if found[0]]
+        first = next((title for title, heading in named if heading.level == 1), None)
+        return first or next((title for title, _ in named), None)
 
     def _first_line(self) -> str:
         found = _TEXT.search(self.document.text, self.document.content_start)

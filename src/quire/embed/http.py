@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from quire.config import MOST_TOKENS, EmbedSettings
+from quire.embed.base import unit
 from quire.errors import EmbeddingError, SettingError
 from quire.sentences import word_edge
 
@@ -448,11 +449,7 @@ def _mean(texts: Sequence[str], outcomes: list[Outcome]) -> Outcome:
 
 def _unit(numbers: Sequence[Any] | Vectors) -> Outcome:
     """Numbers as a vector of length 1."""
-    import numpy as np
-
-    largest = np.abs(numbers).max() if all(isinstance(number, float) for number in numbers) else 0.0
-    if not 0 < largest < math.inf:
+    vector = unit(numbers) if all(isinstance(number, float) for number in numbers) else None
+    if vector is None:
         return "Its vector is all zeros, or holds something that is not a finite number."
-    scaled = np.array(numbers) / largest  # so that no square is too large or too small
-    unit: Vectors = (scaled / np.linalg.norm(scaled)).astype(np.float32)
-    return unit
+    return vector

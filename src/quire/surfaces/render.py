@@ -401,7 +401,7 @@ def document_json(row: DocumentRow) -> dict[str, Any]:
     """A document without its text."""
     shown = asdict(row)
     del shown["seq"]
-    return {"address": row.address, **shown, "is_chunked": row.is_chunked}
+    return {"address": row.address, **shown, "source_type": row.source_type, "is_chunked": row.is_chunked}
 
 
 def changes_json(changes: Changes) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The MCP server's calls and resources.
 
 Always: nothing is opened, and no model is loaded, before a call needs it; local files are read only
-within the roots; cancelled work keeps what it wrote before, whole.
+within the roots, or where a source is that the library already has; cancelled work keeps what it wrote
+before, whole.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ from quire.surfaces.mcp import text, tools
 from quire.surfaces.mcp.arguments import MOST_TOKENS
 from quire.surfaces.mcp.jobs import Job, Nothing, Threads
 from quire.surfaces.mcp.text import Answer, Page
-from quire.surfaces.mcp.tools import TOOLS, Add, Tool
+from quire.surfaces.mcp.tools import TOOLS, Add, Refresh, Tool
 from quire.version import VERSION
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class Service:
         asked = tool.arguments.checked(given)
         if isinstance(asked, Add):
             return await self._add(asked, context)
+        if isinstance(asked, Refresh):
+            return await self._work("refresh", asked, context, partial(_refresh, asked))
         if isinstance(asked, tools.Status):
             return await self._status(asked)
         try:
@@ -141,13 +144,28 @@ class Service:
         if bool(asked.content) == bool(asked.sources) or bool(asked.content) != bool(asked.path):
             raise SettingError("add", "needs either sources, or content with a path to file it under")
         sources = [self._allowed(source) for source in asked.sources]
-        job = self._job(asked.path or ", ".join(asked.sources))
-        work = self.threads.write(lambda library: _index(library, asked, sources, job), create=True)
+        what = asked.path or ", ".join(asked.sources)
+        return await self._work(what, asked, context, partial(_index, asked, sources), create=True)
+
+    async def _work(
+        self,
+        what: str,
+        asked: Add | Refresh,
+        context: ServerRequestContext[Any],
+        do: Callable[[Job, Library], Answer],
+        *,
+        create: bool = False,
+    ) -> Answer:
+        """Do work that takes long as a job, whose end is awaited unless it is to run in the background."""
+        job = self._job(what)
+        work = self.threads.write(partial(do, job), create=create)
         work.add_done_callback(job.ended)
         if asked.background:
             return Answer(f"Job {job.id} has begun. status shows how it is getting on.")
         try:
             return await _watched(job, work, context)
+        except Nothing:
+            return text.nothing(False, self.read_only)
         finally:
             job.stop.set()  # the call was cancelled
 
@@ -248,24 +266,33 @@ def _run(tool: Tool, asked: Any, library: Library) -> Answer:
     return tool.run(library, asked)
 
 
-def _index(library: Library, asked: Add, sources: list[str], job: Job) -> Answer:
+def _refresh(asked: Refresh, job: Job, library: Library) -> Answer:
+    """Bring all sources up to date, or say what that would change."""
+    job.start()
+    if not library.store.collections():
+        raise Nothing
+    if asked.check:
+        return tools.checked(asked, library.check(), library.config.tokens)
+    return tools.indexed(asked, library.refresh(progress=job), library.config.tokens)
+
+
+def _index(asked: Add, sources: list[str], job: Job, library: Library) -> Answer:
     """Add sources one by one. A source that cannot be read is reported, and the others go on."""
     from quire.ingest.report import Report
     from quire.sources.files import Skipped
 
     job.start()
     report = Report()
-    collection, title = asked.collection or None, asked.title or None
+    given: dict[str, Any] = {"collection": asked.collection or None, "external": asked.external}
     if asked.content:
-        report = library.add(
-            content=asked.content, path=asked.path, collection=collection, title=title, progress=job
-        )
+        title = asked.title or None
+        report = library.add(content=asked.content, path=asked.path, title=title, progress=job, **given)
     for source in sources:
         try:
-            report.join(library.add(source, collection=collection, progress=job))
+            report.join(library.add(source, progress=job, **given))
         except SourceError as error:
             report.failed.append(Skipped(error.source, error.reason, error.code))
-    return tools.added(asked, report, library.config.tokens)
+    return tools.indexed(asked, report, library.config.tokens)
 
 
 async def _watched(job: Job, work: asyncio.Future[Answer], context: ServerRequestContext[Any]) -> Answer:
