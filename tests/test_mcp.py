@@ -71,8 +71,8 @@ def test_annotations_tell_what_only_reads_and_what_destroys(place: Path) -> None
             hints = tool.annotations
             assert hints is not None
             assert hints.read_only_hint == (tool.name in READING)
-            assert hints.destructive_hint == (tool.name in ("add", "remove", "forget"))
-            assert hints.open_world_hint == (tool.name == "add")
+            assert hints.destructive_hint == (tool.name in ("add", "refresh", "remove", "forget"))
+            assert hints.open_world_hint == (tool.name in ("add", "refresh"))
             assert hints.idempotent_hint is True
 
     talk(parameters(place), work)

@@ -111,8 +111,9 @@ def held(answer: Callable[[Handler], None], wait: Callable[[], object]) -> Calla
 
 
 def texts(library: Library) -> dict[str, str]:
-    """What the library holds, by path."""
-    return {row.path: library.source(row.address).decode() for row in library.documents()}
+    """What can be found in the library, by path."""
+    rows = [row for row in library.documents() if row.chunk_count or not row.path.startswith("llms-full")]
+    return {row.path: library.source(row.address).decode() for row in rows}
 
 
 def found(library: Library, query: str) -> list[str]:
@@ -579,15 +580,16 @@ def test_a_whole_llms_full_becomes_its_pages(web: Site, library: Library) -> Non
     """T12: each page is a document with its own URL, and nothing is crawled."""
     web.page("/llms-full.txt", FULL.encode())
     report = library.add(web.page("/llms.txt", index("/pumps", "/valves")))
-    assert (report.added, report.failed, report.warnings) == (3, [], [])
+    assert (report.added, report.failed, report.warnings) == (4, [], [])
     assert web.paths() == ["/llms.txt", "/llms-full.txt"]
-    pages = {row.title: row for row in library.documents() if row.path != "llms.txt"}
+    pages = {row.title: row for row in library.documents() if not row.path.startswith("llms")}
     assert {title: row.url for title, row in pages.items()} == {
         "Pumps": "http://127.0.0.1/pumps",
         "Valves": "http://127.0.0.1/valves",
     }
     assert "".join(library.read(pages[title].address).text for title in ("Pumps", "Valves")) == FULL
-    assert library.add(web.url("/llms.txt")).unchanged == 3
+    assert library.read(f"{pages['Pumps'].collection}:llms-full.txt").text == FULL
+    assert library.add(web.url("/llms.txt")).unchanged == 4
 
 
 def test_an_llms_full_that_is_not_whole_is_left_for_the_links(web: Site, library: Library) -> None:
@@ -601,22 +603,22 @@ def test_an_llms_full_that_is_not_whole_is_left_for_the_links(web: Site, library
 def test_an_llms_full_without_an_llms_txt_is_enough(web: Site, library: Library) -> None:
     """T12: FULL alone."""
     web.page("/llms-full.txt", FULL.encode())
-    assert library.add(web.url("/llms.txt")).added == 2
-    assert {row.title for row in library.documents()} == {"Pumps", "Valves"}
+    assert library.add(web.url("/llms.txt")).added == 3
+    assert {row.title for row in library.documents() if row.chunk_count} == {"Pumps", "Valves"}
 
 
 def test_pages_of_an_llms_full_that_have_the_same_name_are_all_kept(web: Site, library: Library) -> None:
     """T15: nothing is lost silently."""
     full = b"# Notes\n\none\n\n# Notes\n\ntwo\n\n# Notes 2\n\nthree\n\n# Notes\n\nfour\n"
     web.page("/llms-full.txt", full)
-    assert library.add(web.url("/llms.txt")).added == 4
+    assert library.add(web.url("/llms.txt")).added == 5
     assert sorted(texts(library).values(), key=full.decode().index) == [
         "# Notes\n\none\n\n",
         "# Notes\n\ntwo\n\n",
         "# Notes 2\n\nthree\n\n",
         "# Notes\n\nfour\n",
     ]
-    assert library.add(web.url("/llms.txt")).unchanged == 4
+    assert library.add(web.url("/llms.txt")).unchanged == 5
 
 
 def nothing_there(web: Site) -> None:
@@ -722,7 +724,7 @@ def test_pages_of_an_llms_full_are_capped_too(web: Site, tmp_path: Path) -> None
     web.page("/llms-full.txt", FULL.encode())
     with opened(tmp_path, max_pages=1) as library:
         report = library.add(web.url("/llms.txt"))
-    assert (report.added, len(report.failed)) == (1, 1)
+    assert (report.added, len(report.failed)) == (2, 1)  # the page, and the file as a whole
     assert "web.max_pages = 1" in report.failed[0].reason
 
 
@@ -1196,13 +1198,15 @@ def test_real_sites_become_their_pages(
     expected = len(re.findall(separator, re.sub(code, "", full.decode()), re.MULTILINE)) + before
     web.page("/llms-full.txt", full)
     report = library.add(web.page("/llms.txt", (LLMS / f"{name}-llms.txt").read_bytes()))
-    assert (report.added, report.failed) == (expected + 1, [])
+    assert (report.added, report.failed) == (expected + 2, [])  # and both files
     assert report.seconds < 30
-    pages = [library.source(row.address) for row in library.documents() if row.path != "llms.txt"]
+    rows = [row for row in library.documents() if not row.path.startswith("llms")]
+    pages = [library.source(row.address) for row in rows]
     assert sum(map(len, pages)) == len(full)
+    assert library.source(f"{rows[0].collection}:llms-full.txt") == full
     assert all(page in full for page in pages)
     assert library.store.check() == []
-    assert library.add(web.url("/llms.txt")).unchanged == expected + 1
+    assert library.add(web.url("/llms.txt")).unchanged == expected + 2
 
 
 def test_the_last_paragraph_of_a_large_llms_full_is_found(web: Site, library: Library) -> None:
@@ -1211,7 +1215,8 @@ def test_the_last_paragraph_of_a_large_llms_full_is_found(web: Site, library: Li
     full = "".join(page.format(number) for number in range(103)) + "The very last words are about okapis.\n"
     assert len(full) > 1_100_000
     web.page("/llms-full.txt", full.encode())
-    assert library.add(web.url("/llms.txt")).added == 103
+    assert library.add(web.url("/llms.txt")).added == 104
+    assert library.source(f"{library.documents()[0].collection}:llms-full.txt") == full.encode()
     assert found(library, "okapis") == ["page102"]
 
 
@@ -1324,14 +1329,14 @@ def test_a_site_is_swapped_in_on_postgresql_as_on_sqlite(
     monkeypatch.setattr(spool, "_IN_MEMORY", 2000)
     url = postgres.borrow()
     with opened(tmp_path) as one, Library.open(url, create=True, config=settings()) as other:
-        expected = ((40, 0, 0, 0, 0), (260, 30, 0, 10, 0), (0, 0, 280, 10, 0))
+        expected = ((41, 0, 0, 0, 0), (260, 31, 0, 10, 0), (0, 1, 280, 10, 0))
         for pages, said in zip((range(40), range(10, 300), range(20, 300)), expected, strict=True):
             text = "The first." if len(pages) == 40 else "The second."
             full = "".join(f"# Page {n}\nSource: /{n}\n\n{text}\n\n" for n in pages)
             source = web.page("/llms-full.txt", full.encode())
             reports = [library.add(source) for library in (one, other)]
             assert [counts(report) for report in reports] == [said, said]
-            assert reports[1].chunks == reports[0].chunks == said[0] + said[1]
+            assert reports[1].chunks == reports[0].chunks == said[0] + said[1] - 1  # not of the whole file
             assert texts(other) == texts(one)
             assert len(texts(other)) == len(pages)
         assert other.store.check() == []
@@ -1544,7 +1549,7 @@ def test_refresh_of_a_site_known_by_its_llms_full_alone(web: Site, library: Libr
     web.page("/llms-full.txt", f"# Only\nSource: {web.url('/')}\n\nOne.\n".encode())
     library.add(web.url("/llms.txt"))
     web.page("/llms-full.txt", f"# Only\nSource: {web.url('/')}\n\nTwo.\n".encode())
-    assert counts(library.refresh()) == (0, 1, 0, 0, 0)
+    assert counts(library.refresh()) == (0, 2, 0, 0, 0)
     assert "Two." in next(iter(texts(library).values()))
 
 

@@ -61,7 +61,7 @@ class StoredChunk:
     updated_at: int  # and when this version of it was
 
 
-def sections(store: Store, row: DocumentRow) -> list[StoredSection]:
+def stored_sections(store: Store, row: DocumentRow) -> list[StoredSection]:
     """The sections of a document, in order."""
     text, rows = text_of(store.source(row.seq)), store.sections(row.seq)
     ids = [id_of(row.kind, of_section(row.address, section.slug)) for section in rows]
@@ -90,13 +90,13 @@ def _section(row: DocumentRow, section: SectionRow, ids: Sequence[str], text: st
     )
 
 
-def chunks(store: Store, row: DocumentRow, start: int, end: int) -> list[StoredChunk]:
+def stored_chunks(store: Store, row: DocumentRow, start: int, end: int) -> list[StoredChunk]:
     """The chunks of a document that begin between two places of its text, in order."""
     rows = [chunk for chunk in _rows(store, row) if start <= chunk.start < end or chunk.start == start]
     return _chunks(store, row, rows)
 
 
-def chunk(store: Store, row: DocumentRow, id: str) -> StoredChunk | None:
+def stored_chunk(store: Store, row: DocumentRow, id: str) -> StoredChunk | None:
     """The chunk of a document that has an id; None for the id of a section of several chunks."""
     slugs = [section.slug for section in store.sections(row.seq)]
     found = [one for one in _rows(store, row) if id_of(row.kind, _address(row, slugs, one)) == id]

@@ -226,6 +226,7 @@ def _packed(job: _PageJob) -> bytes | None:
         document,
         job.config,
         job.kind,
+        is_searched=job.page.is_searched,
         url=job.page.url,
         root=job.root,
         etag=etag,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from quire import chunkers, fingerprint, redact
 from quire.chunkers.base import Chunk
@@ -56,14 +56,18 @@ def _versions() -> str:
     return f"cutting {_RULES}, pyromark {version('pyromark')}, sentencex {version('sentencex')}"
 
 
-def prepare(document: Document, config: Config, kind: str = "document", **origin: object) -> Prepared:
-    """A document read, cut and analysed."""
+def prepare(
+    document: Document, config: Config, kind: str = "document", *, is_searched: bool = True, **origin: Any
+) -> Prepared:
+    """A document read, cut and analysed. One that is not to be found has no chunks."""
     tree = Tree(document, config.tree)
     strategy = config.chunk.strategy
-    chunks = chunkers.split(tree, strategy, config.chunk.named(strategy), config.tokens)
+    chunks = (
+        chunkers.split(tree, strategy, config.chunk.named(strategy), config.tokens) if is_searched else []
+    )
     count = counter(config.tokens).count
     tokens = {s.position: count(document.text, s.start, s.end) for s in tree.sections}
-    facts: dict[str, object] = {
+    facts: dict[str, Any] = {
         "url": None,
         "root": None,
         "size": len(document.source),
@@ -85,7 +89,7 @@ def prepare(document: Document, config: Config, kind: str = "document", **origin
         words=tuple(map(_words_of, chunks)),
         digests=tuple(map(_digest_of, chunks)),
         warnings=document.warnings,
-        **facts,  # type: ignore[arg-type]
+        **facts,
     )
 
 
@@ -97,7 +101,7 @@ def _digest_of(chunk: Chunk) -> bytes:
     return digest_of(embedded_text(chunk.trail, chunk.context, chunk.text, chunk.start))
 
 
-def prepare_alone(document: Document, config: Config, kind: str = "document", **origin: object) -> Prepared:
+def prepare_alone(document: Document, config: Config, kind: str = "document", **origin: Any) -> Prepared:
     """`prepare`, in a worker if it might approach the limits. Raises SourceError if it exceeds them."""
     if config.ingest.are_far(len(document.source)):
         return prepare(document, config, kind, **origin)
@@ -108,7 +112,7 @@ def prepare_alone(document: Document, config: Config, kind: str = "document", **
     return prepared
 
 
-_Text = tuple[Document, Config, str, dict[str, object]]
+_Text = tuple[Document, Config, str, dict[str, Any]]
 
 
 def _prepare_text(work: _Text) -> Prepared:
@@ -162,7 +166,7 @@ def _prepare_one(job: FileJob, config: Config) -> Outcome:
     document = Document.from_bytes(source, found.path, collection=job.collection, settings=config.document)
     if job.known == (document.checksum, made_by(config)):
         return Same(seen)
-    origin = {"root": job.root, "size": found.size, "mtime_ns": found.mtime_ns, "seen": seen}
+    origin: dict[str, Any] = {"root": job.root, "size": found.size, "mtime_ns": found.mtime_ns, "seen": seen}
     return prepare(document, config, job.kind, **origin)
 
 

@@ -50,18 +50,18 @@ class Embeddings(OpenLibrary):
         of chunks with this call, those of questions with `search(vector=…)`.
         """
         row, found, active = self._chunk_row(id), _own(vector), self._active()
+        if row is None:
+            said = f"No chunk has the id {id}. See a document's chunks with: quire chunks ADDRESS"
+            raise NoResults(said, missing="id", name=id)
         if active:
             self._given(active, found)  # raises SettingError if it has another dimension
         self.store.set_vector(active or self.store.model(models.CUSTOM, len(found)), row, found)
 
-    def _chunk_row(self, id: str) -> int:
-        """The number of a chunk. Raises NoResults if no chunk has this id."""
+    def _chunk_row(self, id: str) -> int | None:
+        """The number of a chunk; None if no chunk has this id."""
         found = self.store.by_id(known) if (known := parse_id(id)) else None
-        chunk = records.chunk(self.store, found[0], known) if found and known else None
-        if not found or not chunk:
-            said = f"No chunk has the id {id}. See a document's chunks with: quire chunks ADDRESS"
-            raise NoResults(said, missing="id", name=id)
-        return records.row_of(found[0], chunk)
+        chunk = records.stored_chunk(self.store, found[0], known) if found and known else None
+        return records.row_of(found[0], chunk) if found and chunk else None
 
     def unembeddable(self) -> dict[str, str]:
         """Documents that the model refused in the last run, and why."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from quire import reading, records, searcher
 from quire.address import is_in_collection, parse_id
@@ -19,9 +18,6 @@ from quire.searcher import Found
 from quire.stores import Counts, DocumentRow, Filters
 from quire.tokens import counter
 from quire.tree import Tree
-
-if TYPE_CHECKING:
-    from quire.embed.base import Vectors
 
 _PACKED = 30  # the most results in a context pack
 
@@ -94,26 +90,27 @@ class Finding(Embeddings):
     def sections(self, address: str) -> list[StoredSection]:
         """The sections of a document as they are stored, with their ids, in order; by address or id."""
         with self.store.reading():
-            return records.sections(self.store, self._document(address)[0])
+            return records.stored_sections(self.store, self._document(address)[0])
 
     def chunks(self, address: str) -> list[StoredChunk]:
         """The chunks of a document, or of one of its sections, as they are stored; by address or id."""
         with self.store.reading():
             document, rest = self._document(address)
             start, end = reading.span(self.store, document, rest, self.config)
-            return records.chunks(self.store, document, start, end)
+            return records.stored_chunks(self.store, document, start, end)
 
     def chunk(self, id: str) -> StoredChunk | None:
         """One chunk by its id; None if no chunk has this id."""
         with self.store.reading():
             found = self.store.by_id(known) if (known := parse_id(id)) else None
-            return records.chunk(self.store, found[0], known) if found and known else None
+            return records.stored_chunk(self.store, found[0], known) if found and known else None
 
-    def vector(self, id: str) -> Vectors | None:
-        """The vector of a chunk by the model that searches use; None if it has none. The id is a chunk's."""
+    def vector(self, id: str) -> list[float] | None:
+        """The vector that searches compare of a chunk, by its id; None if it has none, or is not there."""
         with self.store.reading():
             active, row = self._active(), self._chunk_row(id)
-            return self.store.vectors_of(active, [row]).get(row) if active else None
+            found = self.store.vectors_of(active, [row]) if active and row is not None else {}
+            return next((vector.tolist() for vector in found.values()), None)
 
     def context(
         self,

@@ -132,12 +132,14 @@ class Crawler:
             return None
         return found if found.kind == "markdown" and same_site(found.final_url, response.final_url) else None
 
-    async def _hand_on(self, url: str, response: Response, title: str = "") -> None:
+    async def _hand_on(
+        self, url: str, response: Response, title: str = "", *, is_searched: bool = True
+    ) -> None:
         warnings = (f"its encoding was guessed to be {response.charset}",) if response.guessed else ()
         content = response.content if response.charset in ("utf-8", "utf-8-sig") else decoded(response)
         format = "text" if response.kind == "text" else "markdown"
         validators = (response.etag, response.last_modified)
-        await self.take(WebPage(url, title or None, content, format, validators, warnings))
+        await self.take(WebPage(url, title or None, content, format, validators, warnings, is_searched))
 
     # ------------------------------------------------------------------------------------- a site
 
@@ -206,6 +208,9 @@ class Crawler:
         return False
 
     async def _pages(self, full: Response, pages: list[llmstxt.FullPage]) -> None:
+        """Pass on an llms-full.txt as it is, to be read, and its pages, to be found."""
+        self.visit.present.add(full.final_url)
+        await self._hand_on(full.final_url, _without_validators(full), is_searched=False)
         taken = set(self.visit.present)
         urls = urls_of(pages, full.final_url, taken)
         self.visit.present |= taken

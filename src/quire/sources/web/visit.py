@@ -21,6 +21,7 @@ class WebPage:
     format: str
     validators: Validators = (None, None)
     warnings: tuple[str, ...] = ()
+    is_searched: bool = True  # False: it can be read, and its parts are pages that are found
 
 
 Take = Callable[[WebPage], Awaitable[None]]

@@ -40,11 +40,12 @@ from quire import redact, tokens
 from quire.address import of_document, of_section
 from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
-from quire.surfaces.mcp import text, tools
+from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
 from quire.surfaces.mcp.jobs import Job, Nothing, Threads
 from quire.surfaces.mcp.text import Answer, Page
-from quire.surfaces.mcp.tools import TOOLS, Add, Refresh, Tool
+from quire.surfaces.mcp.tools import TOOLS, Tool
+from quire.surfaces.mcp.writing import Add, Refresh
 from quire.version import VERSION
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Service:
             return await self._add(asked, context)
         if isinstance(asked, Refresh):
             return await self._work("refresh", asked, context, partial(_refresh, asked))
-        if isinstance(asked, tools.Status):
+        if isinstance(asked, reading.Status):
             return await self._status(asked)
         try:
             if tool.writes:
@@ -130,15 +131,15 @@ class Service:
         except Nothing:
             return text.nothing(tool.of_entries, self.read_only)
 
-    async def _status(self, asked: tools.Status) -> Answer:
+    async def _status(self, asked: reading.Status) -> Answer:
         jobs = [job.told() for job in self.jobs.values()]
         roots, settings = list(map(str, self.roots)), self.config.tokens
         library = redact.url(self.threads.url)
         about = {"library": library, "read_only": self.read_only, "roots": roots, "jobs": jobs}
         try:
-            return await self.threads.read(lambda library: tools.status(library, asked, about, settings))
+            return await self.threads.read(lambda library: reading.status(library, asked, about, settings))
         except Nothing:
-            return tools.status(None, asked, about, settings)
+            return reading.status(None, asked, about, settings)
 
     async def _add(self, asked: Add, context: ServerRequestContext[Any]) -> Answer:
         if bool(asked.content) == bool(asked.sources) or bool(asked.content) != bool(asked.path):
@@ -272,8 +273,8 @@ def _refresh(asked: Refresh, job: Job, library: Library) -> Answer:
     if not library.store.collections():
         raise Nothing
     if asked.check:
-        return tools.checked(asked, library.check(), library.config.tokens)
-    return tools.indexed(asked, library.refresh(progress=job), library.config.tokens)
+        return writing.checked(asked, library.check(), library.config.tokens)
+    return writing.indexed(asked, library.refresh(progress=job), library.config.tokens)
 
 
 def _index(asked: Add, sources: list[str], job: Job, library: Library) -> Answer:
@@ -292,7 +293,7 @@ def _index(asked: Add, sources: list[str], job: Job, library: Library) -> Answer
             report.join(library.add(source, progress=job, **given))
         except SourceError as error:
             report.failed.append(Skipped(error.source, error.reason, error.code))
-    return tools.indexed(asked, report, library.config.tokens)
+    return writing.indexed(asked, report, library.config.tokens)
 
 
 async def _watched(job: Job, work: asyncio.Future[Answer], context: ServerRequestContext[Any]) -> Answer:

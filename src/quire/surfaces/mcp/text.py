@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire import sentences
 from quire.config import TokenSettings
@@ -27,6 +27,10 @@ from quire.errors import (
 )
 from quire.surfaces import render
 from quire.tokens import Counter, counter
+
+if TYPE_CHECKING:
+    from quire.library import Library
+    from quire.surfaces.mcp.arguments import Arguments
 
 # Besides those of render.safe: invisible hyphens, joiners and fillers, shorthand and music formats.
 _INVISIBLE = re.compile(
@@ -264,3 +268,8 @@ class Page:
         if line > (start + reach) // 2:
             return line
         return max(start + 1, sentences.word_edge(text, start, max(reach, start + 1)))
+
+
+def page_of(name: str, asked: Arguments, library: Library, version: object) -> Page:
+    """The page that answers a call. Its cursors are valid for one version of what is listed."""
+    return Page(name, asked.model_dump(), (library.url, version), library.config.tokens)
