@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import re
 import time
@@ -223,16 +222,6 @@ def test_two_folders_cannot_claim_one_path(library: Library, docs: Path, tmp_pat
     report = library.add(other)
     assert "Name another collection" in report.failed[0].reason
     assert library.document("docs:guide.md").title == "Guide"  # type: ignore[union-attr]
-
-
-def test_start_skip_and_finish_are_logged(
-    library: Library, docs: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """D24: with milliseconds."""
-    with caplog.at_level(logging.INFO, "quire"):
-        library.add(docs)
-    assert "indexing" in caplog.text
-    assert " ms: 3 written" in caplog.text
 
 
 # ----------------------------------------------------------------------------------- searching
