@@ -118,11 +118,14 @@ def test_r5_a_span_ends_at_the_next_heading_of_equal_or_lower_depth() -> None:
 
 def test_r6_a_heading_with_nothing_under_it_is_discarded() -> None:
     """R6: A heading without text and without headings under it is no section, and renumbers no other."""
-    found = tree("# Foo\n\n# Foo\n\ntext\n\n# Parent\n\n## Child\n\ntext\n\n## Blank\n\n  \n\n# Last\n")
+    found = tree(
+        "# Foo\n\n# Foo\n\ntext\n\n# Parent\n\n## Child\n\ntext\n\n## Blank\n\n  \n\n# Outer\n## Inner\n"
+    )
     assert [(s.title, s.slug) for s in found.sections[1:]] == [
         ("Foo", "foo-1"),
         ("Parent", "parent"),
         ("Child", "child"),
+        ("Outer", "outer"),
     ]
 
 
