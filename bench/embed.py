@@ -54,8 +54,7 @@ from quire.embed.minilm import MiniLM
 from quire.embed.wordpiece import WordPiece
 from quire.library import Library
 from quire.stores import MAX_CHUNKS, Model
-from quire.stores.sqlite import SqliteStore
-from quire.stores.sqlite import vectors as quire_vectors
+from quire.stores.sqlite import SqliteStore, signatures
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -600,7 +599,7 @@ class SqliteVecBits(SqliteVec):
 
     def build(self, vectors: Vectors) -> None:
         super().build(vectors)
-        self.weighed = max(quire_vectors.RESCORED, round(quire_vectors.RESCORED_SHARE * len(vectors)))
+        self.weighed = max(signatures.RESCORED, round(signatures.RESCORED_SHARE * len(vectors)))
 
     def search(self, vector: Vectors) -> list[int]:
         blob = vector.tobytes()
@@ -762,13 +761,13 @@ def sweep(engine: Quire, asked: Asked) -> None:
     """Print what weighing more or fewer does."""
     print(f"\nquire: the signatures are read in {engine.cold:.0f} ms")
     table("weighed", "p50 ms", "CPU ms", "recall@10")
-    kept = quire_vectors.RESCORED, quire_vectors.RESCORED_SHARE
+    kept = signatures.RESCORED, signatures.RESCORED_SHARE
     for count in COUNTS:
-        quire_vectors.RESCORED, quire_vectors.RESCORED_SHARE = count, 0.0
+        signatures.RESCORED, signatures.RESCORED_SHARE = count, 0.0
         wall, cpu, recall = asked.of_engine(engine)
         speed = f"{statistics.median(wall):.2f} | {statistics.median(cpu):.2f}"
         print(f"| {count:,} | {speed} | {recall:.3f} |", flush=True)
-    quire_vectors.RESCORED, quire_vectors.RESCORED_SHARE = kept
+    signatures.RESCORED, signatures.RESCORED_SHARE = kept
 
 
 def run_vectors(pool: Pool, place: Path, count: int) -> None:

@@ -150,9 +150,10 @@ def library(library_url: str, place: Path, tiny: Tiny) -> Iterator[Library]:
 
 
 def vectors_in(store: Store) -> int:
-    """How many vectors are stored, of any model."""
+    """How many vectors of chunks are stored, of any model."""
     if isinstance(store, SqliteStore):
-        return int(store.db.execute("SELECT count(*) FROM vectors").fetchone()[0])
+        of_chunks = "SELECT count(*) FROM vectors WHERE slot >> 52 = 0"
+        return int(store.db.execute(of_chunks).fetchone()[0])
     assert isinstance(store, PostgresStore)
     return int(store.db.value("SELECT count(*) FROM quire.vectors"))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quire import query
+from quire import embedding, query, searcher
 from quire.confidence import (
     LEAST_COVERS,
     UNRELATED,
@@ -25,7 +26,10 @@ from quire.config import DEFAULT, override
 from quire.context import NO_GOOD_MATCH
 from quire.library import Library
 from quire.rank import QueryTerms, is_question
+from quire.searcher import Meaning
+from quire.stores import Filters
 from tests.commands import run
+from tests.test_embedding import Tiny
 from tests.words import WORDS
 
 ANIMALS = ("okapi", "quokka", "numbat", "tapir")
@@ -56,6 +60,19 @@ def test_a_document_with_all_words_far_apart_is_above_those_with_one(library: Li
     add(library, long=f"# Report\n\n{apart}")
     assert paths(library, " ".join(ANIMALS), limit=30)[0] == "long.md"
     assert paths(library, "okapi")[0] != "long.md"
+
+
+def test_a_document_that_is_nearer_as_a_whole_than_any_chunk_is_first(library_url: str) -> None:
+    """No word of the query is in any document. A chunk of the other document is nearer than any of its own."""
+    halves = "".join(f"## {word}\n\n{word} {word}\n\n" for word in ("car", "dog"))
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        add(library, half="car car dog boat cat\n", whole=halves)
+        tiny = Tiny(dimension=97)  # large enough for each word to have a number of its own
+        embedding.embed(library.store, tiny)
+        meaning = Meaning(library.store.models()[0], tiny, "")
+        settings = replace(DEFAULT.search, document_evidence=0, min_aggregation_matches=9)
+        found = searcher.search(library.store, "automobile canine", Filters(), settings, meaning)
+        assert found.results[0].path == "whole.md"
 
 
 def test_documents_far_apart_are_found_within_filters_only(library: Library) -> None:

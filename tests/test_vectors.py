@@ -62,7 +62,8 @@ def embed(store: Store, tiny: Tiny) -> Embedded:
 def remembered(store: Store) -> int:
     """How many vectors are kept of texts that are gone."""
     if isinstance(store, SqliteStore):
-        return int(store.db.execute("SELECT count(*) - count(chunk) FROM vectors").fetchone()[0])
+        of_chunks = "SELECT count(*) - count(chunk) FROM vectors WHERE slot >> 52 = 0"
+        return int(store.db.execute(of_chunks).fetchone()[0])
     assert isinstance(store, PostgresStore)
     return int(store.db.value("SELECT count(*) FROM quire.remembered"))
 
@@ -85,6 +86,19 @@ def assert_own_vectors(store: Store, tiny: Tiny) -> None:
     assert len(store.vectors_of(model, texts)) == store.counts().embedded == len(texts)
     for chunk, text in texts.items():
         assert store.cosines(model, tiny.embed_query(text), [chunk])[chunk] == pytest.approx(1, abs=0.02)
+    assert_own_means(store, model)
+
+
+def assert_own_means(store: Store, model: Model) -> None:
+    """Every document of several chunks, and no other, has a vector, and it is their mean."""
+    of_document: dict[int, list[Vectors]] = {}
+    for chunk, vector in store.vectors_of(model, texts_of(store)).items():
+        of_document.setdefault(chunk // MAX_CHUNKS, []).append(vector)
+    several = {row: np.sum(vectors, axis=0) for row, vectors in of_document.items() if len(vectors) > 1}
+    for row, mean in several.items():
+        found = dict(store.search_documents(model, mean / np.linalg.norm(mean), EVERYTHING, 100))
+        assert found.keys() == several.keys()
+        assert found[row] == pytest.approx(1, abs=0.02)
 
 
 @pytest.fixture
@@ -215,6 +229,31 @@ def test_hits_name_their_document_and_section(store: Store, tiny: Tiny) -> None:
     assert (hit.document, hit.chunk - hit.document * MAX_CHUNKS) == (row_of(store, "a.md"), 1)
     assert hit.match == "semantic"
     assert store.section(hit.document, hit.section).title == "two"
+
+
+def test_a_document_is_found_as_a_whole(store: Store, tiny: Tiny) -> None:
+    """Its vector is between those of its chunks; filters apply; a document of one chunk needs none."""
+    store.write([prepared("a.md", "red apple", "red pear"), prepared("b.md", "blue sky", "blue sea")])
+    store.write([prepared("c.md", "red apple", "red pear", collection="other"), prepared("d.md", "red")])
+    embed(store, tiny)
+    model, vector = store.models()[0], tiny.embed_query("red")
+    rows = [row_of(store, path) for path in ("a.md", "c.md")]
+    assert {row for row, _ in store.search_documents(model, vector, EVERYTHING, 2)} == set(rows)
+    assert [row for row, _ in store.search_documents(model, vector, Filters("other"), 2)] == rows[1:]
+
+
+def test_a_document_has_a_vector_once_all_its_chunks_have_one(store: Store, tiny: Tiny) -> None:
+    store.write([prepared("a.md", "red apple", "red pear")])
+    model = store.model(tiny.name, tiny.dimension)
+    chunks = store.unembedded(model, 10)
+    vectors = tiny.embed_documents([chunk.text for chunk in chunks])
+    store.write_vectors(model, chunks[:1], vectors[:1])
+    assert store.search_documents(model, vectors[0], EVERYTHING, 2) == []
+    store.write_vectors(model, chunks[1:], vectors[1:])
+    assert_own_means(store, model)
+    store.write([prepared("a.md", "red apple")])  # the other chunk is gone, and nothing is embedded
+    assert store.check() == []
+    assert_own_means(store, model)
 
 
 def test_a_store_without_vectors_finds_nothing(store: Store, tiny: Tiny) -> None:

@@ -11,21 +11,26 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from quire import analyze
+from quire.config import SearchSettings
 from quire.query import Query
 from quire.result import Hit, Merged
-from quire.stores import Filters, Store
+from quire.stores import Filters, Model, Store
 from quire.stores.matching import common_share
+
+if TYPE_CHECKING:
+    from quire.embed.base import Vectors
 
 HEADING = 0.4  # for a heading whose words are all in the query
 COVERED = 0.5  # for a chunk that has all words of a short question
-WHOLE = 2.0  # for what a document has of the words, beyond what any chunk has
+WHOLE = 2.0  # for what a document has of the words and of the meaning, beyond what any chunk has
 _ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
 _SHORT = 6  # words of a question, without stop words: in a longer one, each tells less
 _READ = 10  # hits by words whose terms are read: one of them has the most words
 _READ_OF_QUESTION = 50  # hits that the words of a question can raise
-_FAR_APART = 5  # documents to add because they have more of the words than any chunk
+_FAR_APART = 5  # documents to add because they match better than any chunk
 # A question describes what its answer says; other queries name it, as headings do.
 _QUESTION = re.compile(
     r"(?:how|what|why|when|where|which|who|whom|whose|can|could|do|does|did|is|are|was|were|should|would"
@@ -104,6 +109,19 @@ class Ranking:
             return words
         within = replace(self.filters, documents=tuple(row for _, row in more[:_FAR_APART]))
         return [*words, *self.store.search_words(self.asked, within, limit)]
+
+    def with_near_documents(
+        self, model: Model, vector: Vectors, near: list[Hit], settings: SearchSettings
+    ) -> list[Hit]:
+        """Hits by meaning, with the best of documents that are nearer as a whole than any chunk is."""
+        best = near[0].meaning if near else settings.min_cosine
+        found = self.store.search_documents(model, vector, self.filters, settings.limit)
+        nearer = {row: cosine - best for row, cosine in found if cosine > best}
+        self._whole |= {row: self._whole.get(row, 0.0) + more for row, more in nearer.items()}
+        there = {hit.document for hit in near}
+        rows = [row for row in nearer if row not in there][:_FAR_APART]
+        within = replace(self.filters, documents=tuple(rows))
+        return [*near, *self.store.search_vectors(model, vector, within, settings.limit)] if rows else near
 
     def _shares(self, terms: Sequence[str], hits: Sequence[Hit]) -> list[float]:
         """The share of some terms that each hit has."""

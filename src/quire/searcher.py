@@ -182,13 +182,27 @@ def _ranked(
         if missing := store.count_unembedded(meaning.model):
             notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
         hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
-        if settings.mode == "hybrid" and settings.fusion == "rrf":
+        if mode == "hybrid" and settings.fusion == "rrf":
             return fusion.fuse_ranks(words, hits, settings.meaning), mode  # exactly: nothing is added
-        if settings.mode == "hybrid":
-            far = {hit.chunk for hit in words} - {hit.chunk for hit in hits}
-            cosines = store.cosines(meaning.model, vector, far)
-            hits = ranking.judged(fusion.fuse(words, hits, cosines, settings.meaning))
+        if mode == "hybrid":
+            hits = _fused(ranking, settings, meaning.model, vector, words, hits)
     return fusion.with_neighbours(hits, settings.neighbours), mode
+
+
+def _fused(
+    ranking: Ranking,
+    settings: SearchSettings,
+    model: Model,
+    vector: Vectors,
+    words: list[Hit],
+    near: list[Hit],
+) -> list[Hit]:
+    """Hits by words and by meaning as one list, judged."""
+    if not (ranking.asked.demanded or ranking.asked.left_out):
+        near = ranking.with_near_documents(model, vector, near, settings)
+    far = {hit.chunk for hit in words} - {hit.chunk for hit in near}
+    cosines = ranking.store.cosines(model, vector, far)
+    return ranking.judged(fusion.fuse(words, near, cosines, settings.meaning))
 
 
 def _candidates(settings: SearchSettings) -> int:

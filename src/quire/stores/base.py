@@ -286,6 +286,12 @@ class VectorIndex(Protocol):
         """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
         ...
 
+    def search_documents(
+        self, model: Model, vector: Vectors, filters: Filters, limit: int
+    ) -> list[tuple[int, float]]:
+        """The documents of several chunks that are nearest to a vector as a whole, and their cosines."""
+        ...
+
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """The cosines of chunks with a vector. Chunks without a vector are left out."""
         ...

@@ -149,6 +149,9 @@ CHECKS = {
             JOIN quire.vectors AS v USING (document, digest) GROUP BY 1, 2
         ) AS c FULL JOIN quire.embedded AS e USING (document, model)
         WHERE c.chunks IS DISTINCT FROM e.chunks::bigint""",
+    "documents that should have a vector of their own, or should not": """
+        SELECT count(*) FROM quire.embedded AS e JOIN quire.documents AS d ON d.seq = e.document
+        WHERE (e.vector IS NOT NULL) <> (e.chunks = d.chunk_count AND e.chunks > 1)""",
     "documents that share a path": """
         SELECT count(*) FROM (
             SELECT 1 FROM quire.documents GROUP BY collection, kind, path HAVING count(*) > 1) AS twins""",

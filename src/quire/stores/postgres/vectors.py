@@ -52,18 +52,19 @@ class VectorTable:
             " VALUES (%s, %s, NOT EXISTS (SELECT 1 FROM quire.models)) ON CONFLICT DO NOTHING RETURNING id",
             (name, dimension),
         ).fetchone()
-        if row and dimension <= _MAX_INDEXED:
-            sql = (
-                f"CREATE INDEX vectors_{row[0]} ON quire.vectors USING hnsw"
+        if not row or dimension > _MAX_INDEXED:
+            return
+        for table in ("vectors", "embedded"):
+            db.execute(
+                f"CREATE INDEX {table}_{row[0]} ON quire.{table} USING hnsw"
                 f" ((vector::halfvec({dimension})) halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
                 f" WHERE model = {row[0]}"
             )
-            db.execute(sql)
 
     def forget(self, db: Connection, model: Model) -> None:
         """Delete a model and all its vectors."""
         db.execute("DELETE FROM quire.models WHERE id = %s", (model.id,))
-        db.execute(f"DROP INDEX IF EXISTS quire.vectors_{model.id}")
+        db.execute(f"DROP INDEX IF EXISTS quire.vectors_{model.id}, quire.embedded_{model.id}")
 
     # ---------------------------------------------------------------------------------- writing
 
@@ -126,26 +127,41 @@ class VectorTable:
         self, model: Model, vector: Vectors, filters: Filters, limit: int
     ) -> list[tuple[int, int, int, float]]:
         """The chunks nearest to a vector: document, index, section and cosine."""
+        best, args = self._nearest("quire.vectors", "v.document, v.digest", model, vector, filters, limit)
+        rows = self.db.rows(
+            f"{best} SELECT document, c.index, c.section, -distance FROM best JOIN quire.chunks AS c"
+            " USING (document, digest) ORDER BY distance, document, c.index LIMIT %s",
+            [*args, limit],
+        )
+        return [(document, index, section, score) for document, index, section, score in rows]
+
+    def search_documents(
+        self, model: Model, vector: Vectors, filters: Filters, limit: int
+    ) -> list[tuple[int, float]]:
+        """The documents of several chunks that are nearest to a vector as a whole, and their cosines."""
+        best, args = self._nearest("quire.embedded", "v.document", model, vector, filters, limit)
+        rows = self.db.rows(f"{best} SELECT document, -distance FROM best ORDER BY distance, document", args)
+        return [(document, score) for document, score in rows]
+
+    def _nearest(
+        self, table: str, columns: str, model: Model, vector: Vectors, filters: Filters, limit: int
+    ) -> tuple[str, list[Any]]:
+        """The beginning of a statement, in which `best` are the rows of a table nearest to a vector."""
         where, args = conditions(filters)
         # An array, and not IN: that would read all vectors.
         within = f"SELECT d.seq FROM quire.documents AS d WHERE {where}"
         among = f" AND v.document = ANY (ARRAY ({within}))" if where else ""
         distance = f"v.vector::halfvec({model.dimension}) <#> %s"
         near = (
-            f"SELECT v.document, v.digest, {distance} AS distance FROM quire.vectors AS v"
-            f" WHERE v.model = {model.id}{among}"
+            f"SELECT {columns}, {distance} AS distance FROM {table} AS v"
+            f" WHERE v.model = {model.id} AND v.vector IS NOT NULL{among}"
         )
         asked, half = [_half(vector), *args], _half(vector)
         if not self._is_small(where, args):  # the index is used for what is ordered by it and cut
             self.db.look_around(limit)
             near, asked = f"{near} ORDER BY {distance} LIMIT %s", [*asked, half, limit]
-        rows = self.db.rows(
-            f"WITH near AS MATERIALIZED ({near}), best AS (SELECT * FROM near ORDER BY distance LIMIT %s)"
-            " SELECT document, c.index, c.section, -distance FROM best JOIN quire.chunks AS c"
-            " USING (document, digest) ORDER BY distance, document, c.index LIMIT %s",
-            [*asked, limit, limit],
-        )
-        return [(document, index, section, score) for document, index, section, score in rows]
+        best = "SELECT * FROM near ORDER BY distance LIMIT %s"
+        return f"WITH near AS MATERIALIZED ({near}), best AS ({best})", [*asked, limit]
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """The cosines of chunks with a vector. Chunks without a vector are left out."""
@@ -200,12 +216,20 @@ def _texts(db: Connection, chunks: Sequence[Unembedded]) -> dict[int, tuple[int,
 
 
 def count_embedded(db: Connection, documents: Iterable[int]) -> None:
-    """Count the chunks of documents that have a vector."""
+    """Count the chunks of documents that have a vector. Documents of which all do get their mean."""
     of = (list(documents),)
     db.execute("DELETE FROM quire.embedded WHERE document = ANY (%s)", of)
     db.execute(
         "INSERT INTO quire.embedded SELECT c.document, v.model, c.collection, count(*) FROM quire.chunks AS c"
         " JOIN quire.vectors AS v USING (document, digest) WHERE c.document = ANY (%s) GROUP BY 1, 2, 3",
+        of,
+    )
+    db.execute(
+        "UPDATE quire.embedded AS e SET vector = (SELECT l2_normalize(avg(v.vector))"
+        " FROM quire.chunks AS c JOIN quire.vectors AS v USING (document, digest)"
+        " WHERE c.document = e.document AND v.model = e.model)"
+        " FROM quire.documents AS d WHERE d.seq = e.document AND e.document = ANY (%s)"
+        " AND e.chunks = d.chunk_count AND e.chunks > 1",
         of,
     )
 
@@ -337,6 +361,12 @@ class PostgresVectors(PostgresPart):
             Hit(document * MAX_CHUNKS + index, document, section, score, "semantic", meaning=score)
             for document, index, section, score in found
         ]
+
+    def search_documents(
+        self, model: Model, vector: Vectors, filters: Filters, limit: int
+    ) -> list[tuple[int, float]]:
+        """The documents of several chunks that are nearest to a vector as a whole, and their cosines."""
+        return self.vectors.search_documents(model, vector, filters, limit)
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """The cosines of chunks with a vector. Chunks without a vector are left out."""

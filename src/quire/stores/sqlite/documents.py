@@ -74,6 +74,7 @@ class SqliteDocuments(SqliteRemaking):
         """Replace a document's old version, and remove the old parts."""
         self._drop_parts(row)
         self.vectors.rebind(row, new.digests, self.generation() + 1)
+        self.vectors.describe(self.models(), {row: len(new.digests)}, self.generation() + 1)
         self.db.execute(
             "UPDATE documents SET url = ?, root = ?, format = ?, title = ?, source = ?, checksum = ?,"
             " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, updated_at = ?,"

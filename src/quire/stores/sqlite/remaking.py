@@ -115,6 +115,7 @@ class SqliteRemaking(SqliteWords, SqliteVectors):
             )
 
     def _renew(self) -> None:
+        super()._renew()
         if not self.read_only and self.keywords.made_by() == _NO_WORDS:
             with self._transaction():
                 self._note_fact("terms", analyze.fingerprint())

@@ -1,8 +1,10 @@
 """The vectors of a SQLite library.
 
 Input: vectors of chunks. Output: the chunks nearest to one. A search scans signatures of one bit for each
-number, and rescores the best with eight bits for each. Always: blocks and vectors agree; a vector whose
-chunk is gone is cached by its text until its slot is needed; writing is part of the store's transaction.
+number, and rescores the best with eight bits for each. A document of several chunks has a vector too, the
+mean of theirs. Always: blocks and vectors agree; a vector whose chunk is gone is cached by its text until its
+slot is needed; a document has a vector once all its chunks have one; writing is part of the store's
+transaction.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from quire.result import Hit
@@ -18,21 +21,24 @@ from quire.stores.filters import Filters
 from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow, Model, Unembedded
 from quire.stores.sqlite.database import CHUNK_COLUMNS, SqliteDatabase
 from quire.stores.sqlite.filters import conditions
+from quire.stores.sqlite.signatures import (
+    BLOCK,
+    BLOCK_BITS,
+    MODEL_BITS,
+    Signatures,
+    sign_bits,
+    signature_of,
+    slots_of,
+    unpacked,
+    width_of,
+)
 
 if TYPE_CHECKING:
-    from numpy import int64, uint64
-    from numpy.typing import NDArray
-
     from quire.embed.base import Vectors
 
-RESCORED = 500  # of the nearest signatures are rescored; and more in larger libraries:
-RESCORED_SHARE = 0.002
 REMEMBERED = 10_000  # cached vectors of texts that are gone
-_BLOCK_BITS = 10
-_BLOCK = 1 << _BLOCK_BITS
-_MODEL_BITS = 32
+_DOCUMENTS = 1 << 20  # is added to a model's number for the vectors of whole documents
 _FETCHED = 125  # vectors that are rescored at a time
-_SLAB = 1 << 16  # vectors at a time: what is between two steps stays in the processor's cache
 
 _NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
 
@@ -44,7 +50,7 @@ class VectorTable:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
-        self._scanned: dict[int, _Scanned] = {}  # by model
+        self._scanned: dict[int, Signatures] = {}  # by model
 
     # ---------------------------------------------------------------------------------- writing
 
@@ -59,9 +65,9 @@ class VectorTable:
             return
         free: dict[tuple[int, bytes], list[int]] = defaultdict(list)
         for slot, _, digest in reversed(held):
-            free[slot >> _MODEL_BITS, digest].append(slot)
+            free[slot >> MODEL_BITS, digest].append(slot)
         chunk_of = dict.fromkeys((slot for slot, _, _ in held), 0)
-        for model in {slot >> _MODEL_BITS for slot in chunk_of}:
+        for model in {slot >> MODEL_BITS for slot in chunk_of}:
             for index, digest in enumerate(digests):
                 if slots := free[model, digest]:
                     chunk_of[slots.pop()] = first + index
@@ -78,7 +84,7 @@ class VectorTable:
         """Give chunks the cached vectors of their texts; the chunks that got one."""
         given: dict[int, int] = {}
         copied: list[tuple[int, bytes, bytes]] = []
-        low, high = _slots_of(model)
+        low, high = slots_of(model)
         for chunk, digest in wanted.items():
             known = self.db.execute(
                 "SELECT slot, chunk, vector FROM vectors WHERE digest = ? AND slot >= ? AND slot < ?"
@@ -103,18 +109,54 @@ class VectorTable:
         rows = [(*chunk, blob) for chunk, blob in zip(chunks, blobs, strict=True)]
         self._insert(model, rows, generation)
 
+    def describe(self, models: Iterable[Model], counts: Mapping[int, int], generation: int) -> None:
+        """Give documents of several chunks (row, how many) their vectors, if all their chunks have one."""
+        for model in models:
+            rows = {row * MAX_CHUNKS: count for row, count in counts.items() if count > 1}
+            whole = [first for first, count in rows.items() if self._count_of(model, first) == count]
+            digests, vectors = self._means(model, whole)
+            known = self.reuse(of_documents(model), digests, generation)
+            new = [place for place, first in enumerate(digests) if first not in known]
+            if new:
+                keys = list(digests.items())
+                self.add(of_documents(model), [keys[place] for place in new], vectors[new], generation)
+
+    def _count_of(self, model: Model, first: int) -> int:
+        """How many chunks of a document have a vector, or -1 if the document has its own."""
+        held = "SELECT slot >> 32, count(*) FROM vectors WHERE chunk >= ? AND chunk < ? GROUP BY 1"
+        counts = dict(self.db.execute(held, (first, first + MAX_CHUNKS)).fetchall())
+        return -1 if of_documents(model).id in counts else counts.get(model.id, 0)
+
+    def _means(self, model: Model, documents: Sequence[int]) -> tuple[dict[int, bytes], Vectors]:
+        """Digests of what documents (by their first chunks) hold, and the means of their vectors."""
+        import numpy as np
+
+        digests: dict[int, bytes] = {}
+        means = np.empty((len(documents), model.dimension), np.float32)
+        for place, first in enumerate(documents):
+            rows = self.db.execute(
+                "SELECT digest, vector FROM vectors WHERE chunk >= ? AND chunk < ? AND slot >> 32 = ?"
+                " ORDER BY chunk",
+                (first, first + MAX_CHUNKS, model.id),
+            ).fetchall()
+            digests[first] = sha256(b"".join(row[0] for row in rows)).digest()
+            mean = np.sum([unpacked(row[1], model.dimension) for row in rows], axis=0)
+            means[place] = mean / (np.linalg.norm(mean) or 1.0)
+        return digests, means
+
     def _insert(self, model: Model, rows: list[tuple[int, bytes, bytes]], generation: int) -> None:
         places: dict[int, _Entry] = {}
         for slot, (chunk, digest, blob) in zip(self._free_slots(model, len(rows)), rows, strict=True):
             self.db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", (slot, chunk, digest, blob))
-            places[slot] = chunk, _signature(blob, model.dimension)
-        self._patch(places, _width(model.dimension), generation)
+            places[slot] = chunk, signature_of(blob, model.dimension)
+        self._patch(places, width_of(model.dimension), generation)
 
     def _free_slots(self, model: Model, count: int) -> list[int]:
         """Slots for new vectors: cached ones if there are too many of those, then new ones."""
-        low, high = _slots_of(model)
+        low, high = slots_of(model)
         remembered = "FROM vectors WHERE chunk IS NULL AND slot >= ? AND slot < ?"
-        over = self._value(f"SELECT count(*) {remembered}", low, high) - REMEMBERED
+        kept = REMEMBERED if model.id < _DOCUMENTS else 0  # those of documents can be made again
+        over = self._value(f"SELECT count(*) {remembered}", low, high) - kept
         rows = self.db.execute(f"SELECT slot {remembered} LIMIT ?", (low, high, max(0, min(over, count))))
         slots = [row[0] for row in rows]
         last = self._value("SELECT max(slot) FROM vectors WHERE slot >= ? AND slot < ?", low, high)
@@ -125,13 +167,13 @@ class VectorTable:
         """Write chunks and signatures into the blocks of their slots."""
         by_block: dict[int, dict[int, _Entry]] = defaultdict(dict)
         for slot, place in places.items():
-            by_block[slot >> _BLOCK_BITS][slot % _BLOCK] = place
+            by_block[slot >> BLOCK_BITS][slot % BLOCK] = place
         for block, some in by_block.items():
             row = self.db.execute(
                 "SELECT chunks, signatures FROM blocks WHERE block = ?", (block,)
             ).fetchone()
-            chunks, signatures = map(bytearray, row or (bytes(8 * _BLOCK), bytes(width * _BLOCK)))
-            size = len(signatures) // _BLOCK
+            chunks, signatures = map(bytearray, row or (bytes(8 * BLOCK), bytes(width * BLOCK)))
+            size = len(signatures) // BLOCK
             for at, (chunk, signature) in some.items():
                 chunks[8 * at : 8 * at + 8] = chunk.to_bytes(8, "little")
                 if signature is not None:
@@ -142,11 +184,12 @@ class VectorTable:
 
     def forget(self, model: Model) -> None:
         """Delete all vectors of a model."""
-        low, high = _slots_of(model)
-        self.db.execute("DELETE FROM vectors WHERE slot >= ? AND slot < ?", (low, high))
-        blocks = low >> _BLOCK_BITS, high >> _BLOCK_BITS
-        self.db.execute("DELETE FROM blocks WHERE block >= ? AND block < ?", blocks)
-        self._scanned.pop(model.id, None)
+        for one in (model, of_documents(model)):
+            low, high = slots_of(one)
+            self.db.execute("DELETE FROM vectors WHERE slot >= ? AND slot < ?", (low, high))
+            blocks = low >> BLOCK_BITS, high >> BLOCK_BITS
+            self.db.execute("DELETE FROM blocks WHERE block >= ? AND block < ?", blocks)
+            self._scanned.pop(one.id, None)
 
     # -------------------------------------------------------------------------------- searching
 
@@ -161,7 +204,7 @@ class VectorTable:
         import numpy as np
 
         scanned = self._scan(model)
-        places = scanned.nearest(_signs(vector), documents, max(limit, RESCORED))
+        places = scanned.nearest(sign_bits(vector), documents, limit)
         chunks = scanned.chunks[places]
         scores = self.cosines(model, vector, scanned.slots[places].tolist())
         best = np.lexsort((chunks, -scores))[:limit]
@@ -186,10 +229,10 @@ class VectorTable:
             ) * scales
         return scores
 
-    def _scan(self, model: Model) -> _Scanned:
+    def _scan(self, model: Model) -> Signatures:
         """The signatures of a model. Only blocks that were written since the last scan are read."""
-        known = self._scanned.get(model.id) or _Scanned.nothing(model)
-        low, high = (slot >> _BLOCK_BITS for slot in _slots_of(model))
+        known = self._scanned.get(model.id) or Signatures.nothing(model)
+        low, high = (slot >> BLOCK_BITS for slot in slots_of(model))
         newer = self.db.execute(
             "SELECT block, generation, chunks, signatures FROM blocks"
             " WHERE block >= ? AND block < ? AND generation > ?",
@@ -203,14 +246,15 @@ class VectorTable:
 
     def check(self, models: Iterable[Model]) -> list[str]:
         """Problems with the index; empty if there are none."""
-        wrong = [problem for model in models for problem in self._check_model(model)]
+        every = [one for model in models for one in (model, of_documents(model))]
+        wrong = [problem for model in every for problem in self._check_model(model)]
         orphans = "chunk IS NOT NULL AND chunk NOT IN (SELECT id FROM chunks)"
         if lost := self._value(f"SELECT count(*) FROM vectors WHERE {orphans}"):
             wrong.append(f"vectors: {lost} of chunks that are not there")
         return wrong
 
     def _check_model(self, model: Model) -> Iterator[str]:
-        low, high = _slots_of(model)
+        low, high = slots_of(model)
         within = "FROM vectors WHERE slot >= ? AND slot < ?"
         size = 4 + model.dimension
         if bad := self._value(f"SELECT count(*) {within} AND length(vector) != {size}", low, high):
@@ -218,133 +262,33 @@ class VectorTable:
             return
         blocks = self.db.execute(
             "SELECT block, chunks, signatures FROM blocks WHERE block >= ? AND block < ?",
-            (low >> _BLOCK_BITS, high >> _BLOCK_BITS),
+            (low >> BLOCK_BITS, high >> BLOCK_BITS),
         )
         known = {block: (chunks, signatures) for block, chunks, signatures in blocks.fetchall()}
         last = self._value(f"SELECT max(slot) {within}", low, high)
-        for block in range(low >> _BLOCK_BITS, (low if last is None else last + _BLOCK) >> _BLOCK_BITS):
+        for block in range(low >> BLOCK_BITS, (low if last is None else last + BLOCK) >> BLOCK_BITS):
             if self._block_of(block, model) != known.pop(block, None):
                 yield f"vectors: block {block} does not say what the vectors say"
         yield from (f"vectors: block {block} has no vectors" for block in known)
 
     def _block_of(self, block: int, model: Model) -> tuple[bytes, bytes]:
         """The block that the vectors in its slots make."""
-        chunks, width = bytearray(8 * _BLOCK), _width(model.dimension)
-        signatures = bytearray(width * _BLOCK)
+        chunks, width = bytearray(8 * BLOCK), width_of(model.dimension)
+        signatures = bytearray(width * BLOCK)
         rows = self.db.execute(
             "SELECT slot, chunk, vector FROM vectors WHERE slot >= ? AND slot < ?",
-            (block << _BLOCK_BITS, (block + 1) << _BLOCK_BITS),
+            (block << BLOCK_BITS, (block + 1) << BLOCK_BITS),
         )
         for slot, chunk, vector in rows:
-            at = slot % _BLOCK
+            at = slot % BLOCK
             chunks[8 * at : 8 * at + 8] = (chunk or 0).to_bytes(8, "little")
-            signatures[width * at : width * (at + 1)] = _signature(vector, model.dimension)
+            signatures[width * at : width * (at + 1)] = signature_of(vector, model.dimension)
         return bytes(chunks), bytes(signatures)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scanned:
-    """Signatures in memory: one array for each 64 bits."""
-
-    model: Model
-    generation: int
-    blocks: dict[int, tuple[bytes, bytes]]
-    slots: NDArray[int64]
-    chunks: NDArray[int64]
-    documents: NDArray[int64]
-    words: NDArray[uint64]
-
-    @classmethod
-    def nothing(cls, model: Model) -> _Scanned:
-        import numpy as np
-
-        none = np.empty(0, np.int64)
-        return cls(model, -1, {}, none, none, none, np.empty((_width(model.dimension) // 8, 0), np.uint64))
-
-    def with_blocks(self, newer: list[tuple[int, int, bytes, bytes]]) -> _Scanned:
-        """The same with new or changed blocks; free slots are left out."""
-        import numpy as np
-
-        blocks = self.blocks | {block: (chunks, signatures) for block, _, chunks, signatures in newer}
-        order = sorted(blocks)
-        chunks = np.frombuffer(b"".join(blocks[block][0] for block in order), np.int64)
-        words = np.frombuffer(b"".join(blocks[block][1] for block in order), np.uint64)
-        first = np.array(order, np.int64) << _BLOCK_BITS
-        slots = (first[:, None] + np.arange(_BLOCK)).ravel()
-        live = np.flatnonzero(chunks)
-        columns = np.ascontiguousarray(words.reshape(len(chunks), -1)[live].T)
-        chunks = chunks[live]
-        generation = max(self.generation, *(generation for _, generation, _, _ in newer))
-        documents = chunks // MAX_CHUNKS
-        return _Scanned(self.model, generation, blocks, slots[live], chunks, documents, columns)
-
-    def nearest(self, signs: NDArray[uint64], documents: Iterable[int] | None, count: int) -> NDArray[int64]:
-        """The places of the nearest signatures: at least `count`, if there are so many."""
-        import numpy as np
-
-        among, words = None, self.words
-        if documents is not None:
-            wanted = np.fromiter(documents, np.int64)
-            known = np.zeros(max(wanted.max(initial=0), self.documents.max(initial=0)) + 1, bool)
-            known[wanted] = True
-            among = np.flatnonzero(known[self.documents])
-            words = words[:, among]
-        size = words.shape[1]
-        count = max(count, round(RESCORED_SHARE * size))
-        if count >= size:
-            found = np.arange(size)
-        else:
-            distances = _distances(words, signs)
-            within = np.searchsorted(np.cumsum(np.bincount(distances)), count)
-            found = np.flatnonzero(distances <= within)
-        return found if among is None else among[found]
-
-
-def _distances(words: NDArray[uint64], signs: NDArray[uint64]) -> Any:
-    """The Hamming distance of each column."""
-    import numpy as np
-
-    total = np.empty(words.shape[1], np.uint16)
-    for start in range(0, len(total), _SLAB):
-        slab = words[:, start : start + _SLAB]
-        some = np.zeros(slab.shape[1], np.uint16)
-        for row, word in zip(slab, signs, strict=True):
-            some += np.bitwise_count(row ^ word)
-        total[start : start + _SLAB] = some
-    return total
-
-
-def _slots_of(model: Model) -> tuple[int, int]:
-    return model.id << _MODEL_BITS, (model.id + 1) << _MODEL_BITS
-
-
-def _width(dimension: int) -> int:
-    """The bytes of a signature: a multiple of eight."""
-    return (dimension + 63) // 64 * 8
-
-
-def _unpacked(blob: bytes, dimension: int) -> Vectors:
-    """A stored vector, rounded. Storing it again gives the same bytes."""
-    import numpy as np
-
-    scale = np.frombuffer(blob, np.float32, 1)
-    return scale * np.frombuffer(blob, np.int8, dimension, 4).astype(np.float32)
-
-
-def _signature(blob: bytes, dimension: int) -> bytes:
-    import numpy as np
-
-    return _signs(np.frombuffer(blob, np.int8, dimension, 4)).tobytes()
-
-
-def _signs(vector: Any) -> NDArray[uint64]:
-    """The signature of a vector: one bit for each number, set if it is above zero."""
-    import numpy as np
-
-    bits = np.zeros(_width(len(vector)), np.uint8)
-    packed = np.packbits(vector > 0)
-    bits[: len(packed)] = packed
-    return bits.view(np.uint64)
+def of_documents(model: Model) -> Model:
+    """What stands for a model where the vectors of whole documents are kept."""
+    return replace(model, id=model.id + _DOCUMENTS)
 
 
 class SqliteVectors(SqliteDatabase):
@@ -416,6 +360,7 @@ class SqliteVectors(SqliteDatabase):
         with self._transaction():
             wanted = {chunk.chunk: chunk.digest for chunk in self._still_without(model, chunks)}
             given = self.vectors.reuse(model, wanted, self.generation() + 1)
+            self._describe(model, {chunk >> CHUNK_BITS for chunk in given})
             self._next_generation()
         return given
 
@@ -426,7 +371,22 @@ class SqliteVectors(SqliteDatabase):
             places = [place for place, chunk in enumerate(chunks) if chunk in without]
             rows = [(chunks[place].chunk, chunks[place].digest) for place in places]
             self.vectors.add(model, rows, vectors[places], self.generation() + 1)
+            self._describe(model, {chunks[place].document for place in places})
             self._next_generation()
+
+    def _describe(self, model: Model, documents: Iterable[int]) -> None:
+        counts = dict(self._in("SELECT seq, chunk_count FROM documents WHERE seq", documents))
+        self.vectors.describe([model], counts, self.generation() + 1)
+
+    def _renew(self) -> None:
+        super()._renew()
+        missing = "SELECT 1 FROM facts WHERE (name, value) = ('document_vectors', 'missing')"
+        if not self.read_only and self.db.execute(missing).fetchone():
+            with self._transaction():
+                counts = dict(self.db.execute("SELECT seq, chunk_count FROM documents").fetchall())
+                self.vectors.describe(self.models(), counts, self.generation() + 1)
+                self.db.execute("DELETE FROM facts WHERE name = 'document_vectors'")
+                self._next_generation()
 
     def _still_without(self, model: Model, chunks: Sequence[Unembedded]) -> list[Unembedded]:
         """Chunks whose version is still stored, and which nobody else has embedded meanwhile."""
@@ -452,17 +412,27 @@ class SqliteVectors(SqliteDatabase):
 
     def search_vectors(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> list[Hit]:
         """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
-        where, args = conditions(filters)
-        documents = None
-        if where:
-            rows = self.db.execute(f"SELECT seq FROM documents AS d WHERE {' AND '.join(where)}", args)
-            documents = [row[0] for row in rows]
-        found = self.vectors.search(model, vector, documents, limit)
+        found = self.vectors.search(model, vector, self._within(filters), limit)
         sections = dict(self._in("SELECT id, section FROM chunks WHERE id", (chunk for chunk, _ in found)))
         return [
             Hit(chunk, chunk >> CHUNK_BITS, sections[chunk], score, "semantic", meaning=score)
             for chunk, score in found
         ]
+
+    def search_documents(
+        self, model: Model, vector: Vectors, filters: Filters, limit: int
+    ) -> list[tuple[int, float]]:
+        """The documents of several chunks that are nearest to a vector as a whole, and their cosines."""
+        found = self.vectors.search(of_documents(model), vector, self._within(filters), limit)
+        return [(chunk >> CHUNK_BITS, score) for chunk, score in found]
+
+    def _within(self, filters: Filters) -> list[int] | None:
+        """The documents that filters leave; None for all."""
+        where, args = conditions(filters)
+        if not where:
+            return None
+        rows = self.db.execute(f"SELECT seq FROM documents AS d WHERE {' AND '.join(where)}", args)
+        return [row[0] for row in rows]
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """The cosines of chunks with a vector. Chunks without a vector are left out."""
@@ -474,4 +444,4 @@ class SqliteVectors(SqliteDatabase):
     def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
         """The vectors of chunks. Chunks without a vector are left out."""
         held = f"SELECT chunk, vector FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
-        return {chunk: _unpacked(vector, model.dimension) for chunk, vector in self._in(held, chunks)}
+        return {chunk: unpacked(vector, model.dimension) for chunk, vector in self._in(held, chunks)}
