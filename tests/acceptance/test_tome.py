@@ -14,7 +14,7 @@ import quire
 from quire.errors import TransientError
 from tests import postgres
 from tests.acceptance.conftest import cli, config
-from tests.test_ids import make_older
+from tests.schemas import make_older
 from tests.web_server import Handler, Site, reply, reset, site
 
 # Loopback may be asked, and nothing is asked a second time, as that waits.
