@@ -256,6 +256,35 @@ def test_t11_search(library: quire.Library, web: Site) -> None:
     assert paths(library, "zebra", paths=["pages/7.md"]) == ["pages/7.md"]
 
 
+def test_t12_a_site_is_its_llms_files_and_what_they_link(library: quire.Library, web: Site) -> None:
+    """T12: A site is read from its llms.txt and the documents that this links, or from its llms-full.txt."""
+    library.config = config(WEB)
+    index = b"# Site\n\n## Docs\n\n- [Guide](/guide.md): the first\n- [API](docs/api.md)\n"
+    web.page("/guide.md", GUIDE.encode(), content_type="text/markdown")
+    web.page("/docs/api.md", b"# API\n\nCall the okapi.\n", content_type="text/markdown")
+    library.add(web.page("/llms.txt", index))
+    assert web.paths()[:2] == ["/llms.txt", "/llms-full.txt"]
+    assert {row.path: row.url for row in library.documents("127.0.0.1")} == {
+        "llms.txt": web.url("/llms.txt"),
+        "guide.md": web.url("/guide.md"),
+        "docs/api.md": web.url("/docs/api.md"),
+    }
+    assert library.source("127.0.0.1:llms.txt") == index
+    assert library.source("127.0.0.1:guide.md") == GUIDE.encode()
+    assert paths(library, "okapi") == ["docs/api.md"]
+    with site() as second:
+        urls = {title: second.url(f"/{title.lower()}") for title in ("Pumps", "Valves")}
+        full = "".join(f"# {title}\nSource: {url}\n\nAll about {title}.\n\n" for title, url in urls.items())
+        second.page("/llms-full.txt", full.encode())
+        library.add(second.page("/llms.txt", b"- [Pumps](/pumps)\n- [Valves](/valves)\n"), collection="full")
+        assert second.paths() == ["/llms.txt", "/llms-full.txt"]
+    pages = {row.title: row for row in library.documents("full") if row.title in urls}
+    assert {title: row.url for title, row in pages.items()} == urls
+    assert "".join(library.read(pages[title].address).text for title in urls) == full
+    with pytest.raises(TransientError, match=r"https://docs\.example\.invalid/llms\.txt"):
+        library.add("docs.example.invalid")
+
+
 def test_t13_a_network_failure_is_a_transient_error(library: quire.Library, web: Site) -> None:
     """T13: A network that fails is a TransientError, for a page and for a site, and nothing is lost."""
     library.config = config(WEB)
