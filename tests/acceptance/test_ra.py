@@ -413,6 +413,11 @@ Doc: welcome
   Q: lion
 """)
     assert told(merged(library, without_text)) == ["zebra < a"]
+    for strategy in ("auto", "sections", "windows", "headers"):
+        library.config = config({"chunk": {"strategy": strategy}})
+        library.add(content=without_text, path="a.md", collection="docs")
+        (result,) = library.search("zebra").results
+        assert result.path == "a.md"
 
 
 def test_r21_a_parent_scores_the_sum_of_its_children_up_to_twice_the_best(library: quire.Library) -> None:
