@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -53,9 +52,9 @@ def test_a_hit_scores_its_share_of_the_best_words_and_its_weighted_cosine() -> N
     """D18: what both halves found is `both`; each hit shows what it owes to either."""
     words, near = ranked({1: 8.0, 2: 4.0}), ranked({2: 0.6, 3: 0.5}, "semantic")
     assert fuse(words, near, {1: 0.1}, 2.0) == [
-        replace(hit(2, 0.5 + 2 * 0.6, "both"), words=0.5, meaning=0.6),
-        replace(hit(1, 1.0 + 2 * 0.1, "keyword"), words=1.0, meaning=0.1),
-        replace(hit(3, 2 * 0.5, "semantic"), words=0.0, meaning=0.5),
+        hit(2, 0.5 + 2 * 0.6, "both")._replace(words=0.5, meaning=0.6),
+        hit(1, 1.0 + 2 * 0.1, "keyword")._replace(words=1.0, meaning=0.1),
+        hit(3, 2 * 0.5, "semantic")._replace(words=0.0, meaning=0.5),
     ]
 
 
@@ -169,7 +168,7 @@ def test_weighing_keeps_every_hit_and_only_raises(
     """Issue: evidence moves hits; it loses, doubles and lowers none, in whatever order they come."""
     hits = ranked(scores)
     weighed = weigh(hits, share)
-    assert {replace(found, score=scores[found.chunk]) for found in weighed} == set(hits)
+    assert {found._replace(score=scores[found.chunk]) for found in weighed} == set(hits)
     assert len(weighed) == len(hits)
     assert all(math.isfinite(found.score) and found.score >= scores[found.chunk] for found in weighed)
     chance.shuffle(hits)

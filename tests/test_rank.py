@@ -63,7 +63,7 @@ def test_a_document_with_all_words_far_apart_is_above_those_with_one(library: Li
 
 
 def test_a_document_that_is_nearer_as_a_whole_than_any_chunk_is_first(library_url: str) -> None:
-    """No word of the query is in any document. A chunk of the other document is nearer than any of its own."""
+    """No word of the query is in any document. A chunk of the other one is nearer than any of its chunks."""
     halves = "".join(f"## {word}\n\n{word} {word}\n\n" for word in ("car", "dog"))
     with Library.open(library_url, create=True, config=WORDS) as library:
         add(library, half="car car dog boat cat\n", whole=halves)

@@ -37,6 +37,13 @@ _INDIC = "\u0900"  # from here on, marks are vowels and distinguish words; befor
 # Every ASCII character that is not part of a word becomes a space: the fastest way to split words.
 _ASCII_WORDS = "".join(chr(code) if chr(code).isalnum() or code == 39 else " " for code in range(128))
 _ASCII_WORD = re.compile("[A-Za-z0-9']+")
+# Signs that are in many English texts, each as one of ASCII: then the faster way can be taken.
+_PUNCTUATION = {
+    code: " "
+    for codes in (range(0x80, 0xC0), range(0x2000, 0x2070), range(0x2190, 0x2600))
+    for code in codes
+    if not _WORD.search(chr(code))
+} | {ord("’"): "'"}
 _IS_SPACELESS = re.compile(rf"[{_SPACELESS}]")
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 _ENDING = 4  # letters that a stemmer may remove from the end of a word
@@ -126,7 +133,9 @@ def word_spans(text: str) -> list[tuple[int, int, str]]:
 def matches(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     """The words or pairs whose term is wanted: start, end, term."""
     if not text.isascii():
-        return [span for span in word_spans(text) if span[2] in wanted]
+        text = text.translate(_PUNCTUATION)
+        if not text.isascii():
+            return [span for span in word_spans(text) if span[2] in wanted]
     # Words repeat, so it is faster to find which of them match, and then their places.
     words = {word: _TERMS[word] for word in set(text.translate(_ASCII_WORDS).split())}
     words = {word: term for word, term in words.items() if term in wanted}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from quire.result import Hit
 
@@ -51,7 +50,7 @@ def fuse_ranks(words: Sequence[Hit], near: Sequence[Hit], weight: float) -> list
             old = found.get(hit.chunk)
             score = (old.score if old else 0.0) + times / (_RANKS + rank)
             cosine = hit.meaning or (old.meaning if old else 0.0)
-            found[hit.chunk] = replace(hit, score=score, match="both" if old else name, meaning=cosine)
+            found[hit.chunk] = hit._replace(score=score, match="both" if old else name, meaning=cosine)
     return sorted(found.values(), key=lambda hit: (-hit.score, hit.chunk))
 
 

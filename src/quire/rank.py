@@ -28,8 +28,8 @@ COVERED = 0.5  # for a chunk that has all words of a short question
 WHOLE = 2.0  # for what a document has of the words and of the meaning, beyond what any chunk has
 _ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
 _SHORT = 6  # words of a question, without stop words: in a longer one, each tells less
-_READ = 10  # hits by words whose terms are read: one of them has the most words
-_READ_OF_QUESTION = 50  # hits that the words of a question can raise
+_FIRST = 10  # hits by words: one of them has the most words
+_READ = 50  # hits that the words of a question can raise
 _FAR_APART = 5  # documents to add because they match better than any chunk
 # A question describes what its answer says; other queries name it, as headings do.
 _QUESTION = re.compile(
@@ -98,7 +98,7 @@ class Ranking:
         telling = self.wanted.telling
         if len(telling) < 2 or self.asked.demanded:
             return words
-        best = max(self._shares(telling, words[:_READ]), default=1.0)
+        best = max(self._shares(telling, words), default=1.0)
         if best >= 1:
             return words
         documents = self._documents(telling)
@@ -124,10 +124,8 @@ class Ranking:
         return [*near, *self.store.search_vectors(model, vector, within, settings.limit)] if rows else near
 
     def _shares(self, terms: Sequence[str], hits: Sequence[Hit]) -> list[float]:
-        """The share of some terms that each hit has."""
-        having = self.store.chunks_with(terms, [hit.chunk for hit in hits])
-        found = [[term for term in terms if hit.chunk in having.get(term, ())] for hit in hits]
-        return [self.wanted.share_of(some, terms) for some in found]
+        """The share of some terms that each of the first hits has. More are read, for what is asked next."""
+        return [self.wanted.share_of(found, terms) for found in self._read_terms(hits[:_READ])[:_FIRST]]
 
     def _documents(self, terms: Sequence[str]) -> dict[int, float]:
         """The share of some terms that each document has."""
@@ -141,7 +139,7 @@ class Ranking:
         """The wanted terms that hits have."""
         new = [hit.chunk for hit in hits if hit.chunk not in self._terms]
         self._terms |= {chunk: set() for chunk in new}
-        for term, chunks in self.store.chunks_with(self.wanted.known, new).items():
+        for term, chunks in self.store.chunks_with(self.wanted.known, new).items() if new else ():
             for chunk in chunks:
                 self._terms[chunk].add(term)
         return [self._terms[hit.chunk] for hit in hits]
@@ -154,7 +152,7 @@ class Ranking:
     def _by_words(self, hits: Sequence[Hit]) -> Iterator[Hit]:
         """Hits with what their words add. Only good ones are looked at: others would not become the best."""
         best = sorted(hits, key=lambda hit: (-hit.score, hit.chunk))
-        read = _READ_OF_QUESTION if len(self.wanted.weights) <= _SHORT else 0
+        read = _READ if len(self.wanted.weights) <= _SHORT else 0
         for hit in [*self.told(best[:read]), *best[read:]]:
             whole = self._whole.get(hit.document, 0.0)
             yield hit.judged(hit.score + COVERED * hit.covers + WHOLE * whole, hit.covers, 0.0, whole)

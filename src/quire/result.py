@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A ranked chunk. A larger score is better."""
+class Hit(NamedTuple):
+    """A ranked chunk. A larger score is better. A search makes hundreds, and tuples are fast."""
 
     chunk: int  # the chunk's row
     document: int  # the document's row
@@ -22,7 +21,7 @@ class Hit:
     whole: float = 0.0  # the share of the words that its document has beyond what any chunk has
 
     def scoring(self, score: float) -> Hit:
-        """The same hit with another score: a search makes hundreds, and dataclasses.replace is slow."""
+        """The same hit with another score."""
         place = self.chunk, self.document, self.section
         told = self.words, self.meaning, self.covers, self.heading, self.whole
         return Hit(*place, score, self.match, *told)

@@ -223,7 +223,7 @@ def _near(
     if asked.demanded and len(words) < limit:  # no other chunk has the required terms
         cosines = store.cosines(model, vector, [hit.chunk for hit in words])
         scored = ((hit, cosines.get(hit.chunk, -1.0)) for hit in words)
-        found = [replace(hit, score=cosine, meaning=cosine, match="semantic") for hit, cosine in scored]
+        found = [hit._replace(score=cosine, meaning=cosine, match="semantic") for hit, cosine in scored]
         found.sort(key=lambda hit: (-hit.score, hit.chunk))
     else:
         found = _allowed(store, asked, filters, model, vector, limit)
@@ -273,8 +273,7 @@ def _check_indexed(store: Store, filters: Filters) -> None:
 
 
 def _promote(store: Store, hits: list[Hit]) -> list[Hit]:
-    rows = store.documents_by_row({hit.document for hit in hits})
-    times = {seq: _PROMOTED[row.promotion] for seq, row in rows.items() if row.promotion in _PROMOTED}
+    times = {row: times for level, times in _PROMOTED.items() for row in store.promoted(level)}
     raised = [hit.scoring(hit.score * times.get(hit.document, 1.0)) for hit in hits] if times else hits
     return sorted(raised, key=lambda hit: (-hit.score, hit.chunk))
 

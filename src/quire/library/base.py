@@ -36,7 +36,6 @@ class OpenLibrary:
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
         self.store, self.url, self.config = store, url, config
         self._embedders: dict[str, Embedder | None] = {}
-        self._critical_rows: tuple[object, list[DocumentRow]] = None, []
 
     @classmethod
     def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Self:

@@ -113,12 +113,10 @@ class Finding(Embeddings):
         return pack(found.query, critical, matches, settings, counted, include=include, **told)  # type: ignore[arg-type]
 
     def _critical(self, collection: str | None) -> list[DocumentRow]:
-        """The critical documents of a collection, or of all; queried once per generation."""
-        key = self.store.version(), collection
-        if self._critical_rows[0] != key:
-            rows = self.store.documents(Filters(collection, named.DOCUMENTS))
-            self._critical_rows = key, [row for row in rows if row.promotion == "critical"]
-        return self._critical_rows[1]
+        """The critical documents of a collection, or of all, by collection and path."""
+        rows = self.store.documents_by_row(self.store.promoted("critical")).values()
+        kept = [row for row in rows if row.kind in named.DOCUMENTS and collection in (None, row.collection)]
+        return sorted(kept, key=lambda row: (row.collection, row.path))
 
     def _matches(self, found: Found, sources: dict[int, Source]) -> list[Match]:
         """Results with the spans of the chunks that they stand for."""

@@ -118,6 +118,10 @@ class Documents(Protocol):
         """Set the promotion of a document, and with it of all its chunks."""
         ...
 
+    def promoted(self, level: str) -> list[int]:
+        """The rows of the documents that are important, or critical."""
+        ...
+
     def documents(self, filters: Filters) -> list[DocumentRow]:
         """Documents by collection and path."""
         ...
@@ -173,14 +177,6 @@ class Documents(Protocol):
         """The tags of documents, in order. Documents without tags are left out."""
         ...
 
-    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
-        """The etag and last-modified of documents. Those that came without either are left out."""
-        ...
-
-    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
-        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
-        ...
-
 
 class Sources(Protocol):
     """Sources, and which documents each of them holds."""
@@ -226,6 +222,14 @@ class Sources(Protocol):
 
         Returns the documents that could not be renamed, because they are gone or the path is taken.
         """
+        ...
+
+    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
+        """The etag and last-modified of documents. Those that came without either are left out."""
+        ...
+
+    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
         ...
 
     def adopted(self) -> bool:

@@ -7,7 +7,7 @@ any process; a later version has a later time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any, cast
@@ -112,6 +112,13 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
             next_generation(db)
 
         self.db.write(action)
+
+    def promoted(self, level: str) -> list[int]:
+        """The rows of the documents that are important, or critical."""
+        found = (
+            "SELECT seq FROM quire.documents WHERE promotion = %s AND promotion <> 'standard' ORDER BY seq"
+        )
+        return list(self.db.once(("promoted", level), lambda: [r[0] for r in self.db.rows(found, [level])]))
 
     def remake_words(self, progress: Progress | None = None) -> int:
         """Remake terms that another analyzer made, some documents at a time; returns how many documents."""
@@ -285,25 +292,3 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         for row, tag in self.db.rows(statement, [list(rows)]):
             found.setdefault(row, []).append(tag)
         return {row: tuple(tags) for row, tags in found.items()}
-
-    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
-        """The etag and last-modified of documents. Those that came without either are left out."""
-        found = self.db.rows(
-            "SELECT document, etag, last_modified FROM quire.fetches WHERE document = ANY (%s)", [list(rows)]
-        )
-        return {row: (etag, modified) for row, etag, modified in found}
-
-    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
-        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
-        rows = [(etag, modified, row) for row, (etag, modified) in validators.items() if etag or modified]
-
-        def action(db: Connection) -> None:
-            with db.cursor() as cursor:
-                cursor.execute("DELETE FROM quire.fetches WHERE document = ANY (%s)", [list(validators)])
-                cursor.executemany(
-                    "INSERT INTO quire.fetches (document, collection, etag, last_modified)"
-                    " SELECT seq, collection, %s, %s FROM quire.documents WHERE seq = %s",
-                    rows,
-                )
-
-        self.db.write(action)

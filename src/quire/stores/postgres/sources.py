@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from quire.stores.postgres.database import Connection, next_generation
 from quire.stores.postgres.documents import PostgresDocuments
@@ -114,6 +114,28 @@ class PostgresSources(PostgresDocuments):
             return list(refused)
 
         return self.db.write(action)
+
+    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
+        """The etag and last-modified of documents. Those that came without either are left out."""
+        found = self.db.rows(
+            "SELECT document, etag, last_modified FROM quire.fetches WHERE document = ANY (%s)", [list(rows)]
+        )
+        return {row: (etag, modified) for row, etag, modified in found}
+
+    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
+        rows = [(etag, modified, row) for row, (etag, modified) in validators.items() if etag or modified]
+
+        def action(db: Connection) -> None:
+            with db.cursor() as cursor:
+                cursor.execute("DELETE FROM quire.fetches WHERE document = ANY (%s)", [list(validators)])
+                cursor.executemany(
+                    "INSERT INTO quire.fetches (document, collection, etag, last_modified)"
+                    " SELECT seq, collection, %s, %s FROM quire.documents WHERE seq = %s",
+                    rows,
+                )
+
+        self.db.write(action)
 
     def adopted(self) -> bool:
         """Whether every document has its source. Only the owner can change that."""

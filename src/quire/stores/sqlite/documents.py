@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 
 from quire.address import id_of, key_of_id, of_document
@@ -150,6 +150,12 @@ class SqliteDocuments(SqliteRemaking):
             self.db.execute("UPDATE documents SET promotion = ? WHERE seq = ?", (level, row))
             self._next_generation()
 
+    def promoted(self, level: str) -> list[int]:
+        """The rows of the documents that are important, or critical."""
+        # What the statement says twice tells SQLite that the index has them all.
+        found = "SELECT seq FROM documents WHERE promotion = ? AND promotion <> 'standard' ORDER BY seq"
+        return [row[0] for row in self.db.execute(found, (level,))]
+
     # ---------------------------------------------------------------------------------- reading
 
     def documents(self, filters: Filters) -> list[DocumentRow]:
@@ -253,20 +259,6 @@ class SqliteDocuments(SqliteRemaking):
         for row, tag in self._in("SELECT document, tag FROM tags WHERE document", rows):
             found.setdefault(row, []).append(tag)
         return {row: tuple(sorted(tags)) for row, tags in found.items()}
-
-    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
-        """The etag and last-modified of documents. Those that came without either are left out."""
-        found = self._in("SELECT document, etag, last_modified FROM fetches WHERE document", rows)
-        return {row: (etag, modified) for row, etag, modified in found}
-
-    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
-        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
-        with self._transaction():
-            self.db.executemany("DELETE FROM fetches WHERE document = ?", ((row,) for row in validators))
-            self.db.executemany(
-                "INSERT INTO fetches SELECT seq, ?, ? FROM documents WHERE seq = ?",
-                ((etag, modified, row) for row, (etag, modified) in validators.items() if etag or modified),
-            )
 
 
 def _now() -> int:

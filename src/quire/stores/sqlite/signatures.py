@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RESCORED = 500  # of the nearest signatures are rescored; and more in larger libraries:
 RESCORED_SHARE = 0.002
+RESCORED_DOCUMENTS = 100  # fewer are asked for
 BLOCK_BITS = 10
 BLOCK = 1 << BLOCK_BITS
 MODEL_BITS = 32
@@ -75,7 +76,7 @@ class Signatures:
             among = np.flatnonzero(known[self.documents])
             words = words[:, among]
         size = words.shape[1]
-        count = max(count, RESCORED, round(RESCORED_SHARE * size))
+        count = max(count, round(RESCORED_SHARE * size))
         if count >= size:
             found = np.arange(size)
         else:

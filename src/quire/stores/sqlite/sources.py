@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from quire.address import id_of, of_document
 from quire.stores.rows import Member, Sighting, SourceRow, source_row, source_values, storable
@@ -130,6 +130,20 @@ class SqliteSources(SqliteDocuments):
         self.db.execute("UPDATE documents SET path = ?, id = ? WHERE seq = ?", (path, id, row))
         remake_keys(self.db, row, kind, collection, path)
         return True
+
+    def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:
+        """The etag and last-modified of documents. Those that came without either are left out."""
+        found = self._in("SELECT document, etag, last_modified FROM fetches WHERE document", rows)
+        return {row: (etag, modified) for row, etag, modified in found}
+
+    def note_fetched(self, validators: Mapping[int, tuple[str | None, str | None]]) -> None:
+        """Store the new etag and last-modified of documents, by row, whose content is unchanged."""
+        with self._transaction():
+            self.db.executemany("DELETE FROM fetches WHERE document = ?", ((row,) for row in validators))
+            self.db.executemany(
+                "INSERT INTO fetches SELECT seq, ?, ? FROM documents WHERE seq = ?",
+                ((etag, modified, row) for row, (etag, modified) in validators.items() if etag or modified),
+            )
 
     def adopted(self) -> bool:
         """Whether every document has its source, or the file is read-only."""

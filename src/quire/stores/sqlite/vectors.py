@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from quire.result import Hit
 from quire.stores.filters import Filters
 from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow, Model, Unembedded
+from quire.stores.sqlite import signatures
 from quire.stores.sqlite.database import CHUNK_COLUMNS, SqliteDatabase
 from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.signatures import (
@@ -204,7 +205,8 @@ class VectorTable:
         import numpy as np
 
         scanned = self._scan(model)
-        places = scanned.nearest(sign_bits(vector), documents, limit)
+        rescored = signatures.RESCORED if model.id < _DOCUMENTS else signatures.RESCORED_DOCUMENTS
+        places = scanned.nearest(sign_bits(vector), documents, max(limit, rescored))
         chunks = scanned.chunks[places]
         scores = self.cosines(model, vector, scanned.slots[places].tolist())
         best = np.lexsort((chunks, -scores))[:limit]

@@ -24,6 +24,11 @@ from quire.stores.sqlite.filters import conditions
 
 _Terms = tuple[int, str, str, str]  # a chunk's row, and the terms of its heading, trail and text
 _COUNTED = 50_000  # terms whose counts are kept
+_MANY_REMOVED = 1000  # chunks: what remains of fewer costs nothing
+_NOTE_REMOVED = (
+    "INSERT INTO facts VALUES ('removed', ?) ON CONFLICT (name) DO UPDATE SET value ="
+    " CAST(CAST(value AS INTEGER) + CAST(excluded.value AS INTEGER) AS TEXT)"
+)
 _FEW = 32  # terms to look up one by one; for more, it is faster to walk along the index
 
 
@@ -47,11 +52,13 @@ class Fts5:
         self.db.executemany(
             "INSERT INTO words (words, rowid, title, trail, body) VALUES ('delete', ?, ?, ?, ?)", rows
         )
+        self.db.execute(_NOTE_REMOVED, (str(len(rows)),))
 
     def grown(self, more: int) -> None:
-        """Count again which terms are common, whenever the number of written chunks has grown by half."""
+        """Keep the index fast: tidy it, and count common terms, whenever enough chunks have changed."""
         self.db.execute("UPDATE facts SET value = value + ? WHERE name = 'written'", (more,))
         written = int(self._value("SELECT value FROM facts WHERE name = 'written'"))
+        self._tidy(written)
         counted = int(self._value("SELECT value FROM facts WHERE name = 'common_at'"))
         if written < COMMON_SHARES[-1][0] or written < 1.5 * counted:
             return
@@ -62,6 +69,15 @@ class Fts5:
             (chunks * matching.common_share(chunks),),
         )
         self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
+
+    def _tidy(self, written: int) -> None:
+        """Merge the index if more chunks were removed than are left: searches read what remains of them."""
+        facts = "SELECT name, CAST(value AS INTEGER) FROM facts WHERE name IN ('removed', 'tidied')"
+        counts = dict(self.db.execute(facts).fetchall())
+        removed = counts.get("removed", 0)
+        if removed - counts.get("tidied", 0) > max(_MANY_REMOVED, written - removed):
+            self.db.execute("INSERT INTO words (words) VALUES ('optimize')")
+            self.db.execute("INSERT OR REPLACE INTO facts VALUES ('tidied', ?)", (str(removed),))
 
     def size(self) -> int:
         """How many chunks are in the index."""

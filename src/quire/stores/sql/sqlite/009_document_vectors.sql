@@ -2,3 +2,6 @@
 -- among `vectors`, in slots that begin at (model + 1,048,576) << 32, under the document's first chunk.
 -- Python makes those of older documents.
 INSERT INTO facts VALUES ('document_vectors', 'missing');
+
+-- Few documents are promoted, and every search asks which.
+CREATE INDEX documents_promoted ON documents (promotion) WHERE promotion <> 'standard';
