@@ -13,6 +13,8 @@ BEFORE_IDS = (  # SQLite, schema 6
     "DROP INDEX chunks_key",
     "ALTER TABLE sections DROP COLUMN key",
     "ALTER TABLE chunks DROP COLUMN key",
+    "DROP INDEX documents_promoted",
+    "DELETE FROM facts WHERE name = 'document_vectors'",
     "PRAGMA user_version = 6",
 )
 BEFORE_IDS_POSTGRES = (  # schema 4
@@ -20,6 +22,7 @@ BEFORE_IDS_POSTGRES = (  # schema 4
     "ALTER TABLE quire.sections DROP COLUMN key",
     "ALTER TABLE quire.chunks DROP COLUMN key",
     "ALTER TABLE quire.embedded DROP COLUMN vector",
+    "DROP INDEX quire.documents_promoted",
     "DELETE FROM quire.migrations WHERE number > 4",
 )
 
