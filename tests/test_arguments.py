@@ -136,4 +136,5 @@ def test_a_line_feed_in_a_name_is_escaped_wherever_it_is_printed(place: Path) ->
 def test_a_failure_with_odd_bytes_is_json_too(place: Path) -> None:
     """stdout is the answer, and can be read back."""
     out, _ = run(place, "add", b"\xff.md", "--json", code=4)
-    assert json.loads(out)["failed"] == [{"source": r"\xff.md", "reason": "no such file or folder"}]
+    failed = {"source": r"\xff.md", "reason": "no such file or folder", "code": "unreadable"}
+    assert json.loads(out)["failed"] == [failed]

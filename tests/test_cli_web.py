@@ -76,7 +76,8 @@ def test_a_site_is_added_with_what_failed_and_what_was_left(web: Site, place: Pa
     assert failed["source"] == web.url("/b.md")
     assert "404" in failed["reason"]
     assert added["warnings"] == ["1 links lead to other sites and were left."]
-    assert f"quire: {web.url('/b.md')}: the server answered 404" in err
+    assert failed["code"] == "not_found"
+    assert f"{web.url('/b.md')}: the server answered 404" in err
     assert "1 links lead to other sites" in err
     out, _ = run(place, "add", url, code=3)
     assert out.startswith("0 added, 0 updated, 3 unchanged, 1 failed: ")
@@ -130,9 +131,10 @@ REFUSED = {
 def test_urls_that_are_refused_say_why_and_what_to_do(place: Path) -> None:
     """BAD_INPUTS: refused, exit code 4, and no password in what is printed."""
     out, err = run(place, "add", *REFUSED, "--json", code=4)
-    for failed, said in zip(json.loads(out)["failed"], REFUSED.values(), strict=True):
+    lines = map(json.loads, err.splitlines())
+    for failed, said, line in zip(json.loads(out)["failed"], REFUSED.values(), lines, strict=True):
         assert said in failed["reason"]
-        assert f"quire: {failed['source']}: {failed['reason']}" in err
+        assert line["error"]["message"] == f"{failed['source']}: {failed['reason']}"
     assert "secret" not in out + err
 
 

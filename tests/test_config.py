@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quire import config
+from quire import config, trust
 from quire.config import STRATEGIES, ChunkSettings, Config, Project
+from quire.embed.http import Ollama, OpenAI
 from quire.errors import SettingError, nearest
 from quire.settings import LIBRARY, MCP_KEY, Loaded, load
 from tests.commands import user_settings
@@ -180,6 +181,50 @@ def test_a_wrong_setting_says_what_and_where(tmp_path: Path, toml: str, message:
     (tmp_path / "quire.toml").write_text(toml)
     with pytest.raises(SettingError, match=message):
         load(tmp_path, home(tmp_path))
+
+
+def ollama_parallel(folder: Path, **given: str) -> tuple[int, tuple[str, ...]]:
+    """The requests at once that Ollama gets, and the notes about it."""
+    loaded = load(folder, home(folder) | given)
+    embed = loaded.config.embed
+    embedder, other = Ollama("m", embed), OpenAI("m", embed)
+    assert other._parallel == embed.parallel  # the variable is not for other servers
+    return embedder._parallel, loaded.notes
+
+
+def test_the_variable_of_ollama_bounds_parallel_requests(tmp_path: Path) -> None:
+    """003: OLLAMA_NUM_PARALLEL bounds parallel embedding where it is set; the default is 4."""
+    assert ollama_parallel(tmp_path) == (4, ())
+    for said, number in {"1": 1, " 2 ": 2, "8": 8, "1000": 64, "0": 4, "": 4}.items():
+        assert ollama_parallel(tmp_path, OLLAMA_NUM_PARALLEL=said) == (number, ())
+    for said in ("many", "-1", "1.5"):
+        note = f"OLLAMA_NUM_PARALLEL must be a whole number, not {said!r}. It is ignored."
+        assert ollama_parallel(tmp_path, OLLAMA_NUM_PARALLEL=said) == (4, (note,))
+
+
+def test_a_setting_wins_over_the_variable_of_ollama(tmp_path: Path) -> None:
+    """003: what the user set counts, also if it is the default; an untrusted file may only lower it."""
+    given = {"OLLAMA_NUM_PARALLEL": "2"}
+    assert ollama_parallel(tmp_path, **given, QUIRE_EMBED_PARALLEL="4") == (4, ())
+    (tmp_path / "quire.toml").write_text("[embed]\nparallel = 4\n")
+    assert ollama_parallel(tmp_path, **given) == (2, ())
+    (tmp_path / "quire.toml").write_text("[embed]\nparallel = 1\n")
+    assert ollama_parallel(tmp_path, **given) == (1, ())
+    user_settings(tmp_path, "[embed]\nparallel = 4\n")
+    (tmp_path / "quire.toml").unlink()
+    assert ollama_parallel(tmp_path, **given) == (4, ())
+
+
+def test_a_trusted_file_wins_over_the_variable_of_ollama(tmp_path: Path) -> None:
+    """003: a project's setting counts once its user trusts the file."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "quire.toml").write_text("[embed]\nparallel = 3\n")
+    trust.note_trusted(project / "quire.toml", b"[embed]\nparallel = 3\n", home(tmp_path))
+    loaded = load(project, home(tmp_path) | {"OLLAMA_NUM_PARALLEL": "1"})
+    assert loaded.config.project
+    assert loaded.config.project.trusted
+    assert (loaded.config.embed.parallel, loaded.config.embed.ollama_parallel) == (3, 0)
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -165,6 +165,16 @@ def test_parallel_batches_keep_the_order_and_the_bound(models: Models, make: Cal
     assert 2 <= models.busiest <= 4
 
 
+def test_the_bound_of_ollama_is_for_ollama(models: Models, make: Callable[..., Any]) -> None:
+    """003: OLLAMA_NUM_PARALLEL bounds the requests to an Ollama server."""
+    models.pause = 0.02
+    texts = [f"text number {number}" for number in range(40)]
+    make(batch=2, parallel=8, ollama_parallel=1).embed_documents(texts)
+    assert models.busiest == 1
+    make(OpenAI, batch=2, parallel=8, ollama_parallel=1).embed_documents(texts)
+    assert models.busiest > 1
+
+
 def test_a_request_holds_no_more_tokens_than_openai_takes(models: Models, make: Callable[..., Any]) -> None:
     """FIELD_NOTES: at most 300,000 tokens a request."""
     make(OpenAI, batch=2048, max_tokens=100_000).embed_documents(["word"] * 7)

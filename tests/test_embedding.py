@@ -522,7 +522,8 @@ def test_commands_say_what_was_refused(place: Path, tiny: Tiny, run: Run) -> Non
     assert "zoo:dogs.md: tiny: does not take some texts" in run("add", "zoo", code=3)[1]
     out, err = run("embed", "--json", code=3)
     shown = json.loads(out)
-    assert shown["failed"] == [{"source": "zoo:dogs.md", "reason": "tiny: does not take some texts"}]
+    why = "tiny: does not take some texts"
+    assert shown["failed"] == [{"source": "zoo:dogs.md", "reason": why, "code": "embedding_error"}]
     assert "zoo:dogs.md: tiny: does not take some texts" in err
     assert run("embed", code=3)[0].startswith("0 chunks embedded with tiny, 1 document failed: ")
     status = json.loads(run("status", "--json")[0])

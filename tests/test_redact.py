@@ -179,14 +179,14 @@ def test_status_shows_the_library_without_its_password() -> None:
 
 def test_the_log_of_the_server_holds_no_password() -> None:
     """What the MCP server logs, tracebacks included, is redacted."""
-    from quire.surfaces.mcp.transport import _Redacted
+    from quire.surfaces.logs import OneLine
 
     try:
         raise ValueError("postgresql://me:secret@db/quire")
     except ValueError:
         record = logging.LogRecord("quire", 40, "", 0, "%s", ("https://a:secret@b/",), sys.exc_info())
-    assert "ValueError: postgresql://me:…@db/quire" in _Redacted().format(record)
-    assert "secret" not in _Redacted().format(record)
+    assert "ValueError: postgresql://me:…@db/quire" in OneLine().format(record)
+    assert "secret" not in OneLine().format(record)
 
 
 def test_a_url_without_its_scheme_is_not_taken_for_a_file() -> None:

@@ -980,7 +980,7 @@ def test_check_says_what_it_could_not_look_at(
     from quire.sources import files
 
     library.add(docs)
-    skipped = files.Skipped("inner", "permission denied", fails=True)
+    skipped = files.Skipped("inner", "permission denied", "unreadable")
     walk = files.walk
     monkeypatch.setattr(files, "walk", lambda *args, **rest: iter([*walk(*args, **rest), skipped]))
     changes = library.check()

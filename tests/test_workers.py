@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from quire import workers
-from quire.errors import SourceError
-from quire.workers import WorkerDied, Workers, spread
+from quire.errors import SourceError, WorkerDied
+from quire.workers import Workers, spread
 
 
 def lost(item: int, error: WorkerDied) -> int:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from quire.ingest.report import Report
     from quire.library import Library
     from quire.reading import Reading
+    from quire.records import StoredChunk, StoredSection
     from quire.result import Result
     from quire.searcher import Found
     from quire.stores import Counts, DocumentRow, SourceRow
@@ -65,6 +66,8 @@ __all__ = [
     "SettingError",
     "SourceError",
     "SourceRow",
+    "StoredChunk",
+    "StoredSection",
     "Tree",
     "chunk",
     "tree",
@@ -84,6 +87,8 @@ _LATER = {
     "Report": "quire.ingest.report",
     "Result": "quire.result",
     "SourceRow": "quire.stores",
+    "StoredChunk": "quire.records",
+    "StoredSection": "quire.records",
 }
 
 

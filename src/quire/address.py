@@ -12,6 +12,7 @@ from uuid import UUID
 
 from quire.errors import SettingError
 
+ALL_BRANCHES = "@*"  # at the end of a collection's name; one branch is project@branch
 _PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _NAMESPACE = UUID("6f1a7c3e-2f0b-5d7e-9a54-0c9f8b1d2e63").bytes
 _ID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
@@ -65,8 +66,15 @@ def split_part(name: str) -> tuple[str, int, int] | None:
     return (slug, int(found[1]), int(found[2] or found[1])) if found else None
 
 
+def is_in_collection(name: str, wanted: str) -> bool:
+    """Whether a collection is the wanted one, or one of the branches that `project@*` stands for."""
+    return name.startswith(wanted[:-1]) if wanted.endswith(ALL_BRANCHES) else name == wanted
+
+
 def check_collection_name(name: str) -> None:
     """Raise SettingError for a name that would make addresses ambiguous."""
+    if name.endswith(ALL_BRANCHES):
+        raise SettingError("collection", f"{name!r} stands for all branches. Name one, as in project@main")
     if ":" in name:
         raise SettingError("collection", f"{name!r} has a colon, where an address ends it. Name another")
 

@@ -203,6 +203,7 @@ class WebSettings:
 
 _LOCAL = ("", "minilm", "none")  # models that send no text anywhere
 MOST_TEXTS, MOST_TOKENS = 2048, 300_000  # of one request for vectors: what OpenAI takes
+MOST_PARALLEL = 64  # requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +219,15 @@ class EmbedSettings:
     document_prefix: str = guarded("")  # and before a text
     max_tokens: int = at_most(512)  # that a model behind HTTP reads at once; longer texts go in windows
     batch: int = at_most(32)  # texts in a request
-    parallel: int = at_most(4)  # requests at once
+    parallel: int = at_most(4)  # requests at once; if it is not set, OLLAMA_NUM_PARALLEL counts for Ollama
     timeout: float = at_most(60.0)  # seconds for a request
+    ollama_parallel: int = field(default=0, metadata=policy.INTERNAL)  # OLLAMA_NUM_PARALLEL, if it counts
 
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 64, MOST_TOKENS)
         _within("batch", self.batch, 1, MOST_TEXTS)
-        _within("parallel", self.parallel, 1, 64)
+        _within("parallel", self.parallel, 1, MOST_PARALLEL)
+        _within("ollama_parallel", self.ollama_parallel, 0, MOST_PARALLEL)
         _within("timeout", self.timeout, 0.01, 3600)
         _within("characters of query_prefix", len(self.query_prefix), 0, self.max_tokens // 4)
         _within("characters of document_prefix", len(self.document_prefix), 0, self.max_tokens // 4)

@@ -17,11 +17,12 @@ from typing import Any
 from quire import front_matter
 from quire.address import of_document
 from quire.config import DEFAULT, DocumentSettings
-from quire.errors import NotText, SettingError, TooLarge
+from quire.errors import NotText, SettingError, TooLarge, nearest
 
 BOM = "\ufeff"
 _UTF8_BOM = BOM.encode()
-FORMATS = ("markdown", "rst", "text")
+SOURCE_TYPES = {"markdown": "md", "rst": "rst", "text": "txt"}  # of each format
+FORMATS = tuple(SOURCE_TYPES)
 MAX_TITLE = 300  # characters: titles are repeated in every section and chunk below them
 _MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx", ".html", ".htm")  # web pages are read as markdown
 _RST_ENDINGS = (".rst", ".rest", ".rst.txt")
@@ -355,6 +356,14 @@ def _front_matter_end(markup: str, start: int, limit: int) -> int:
         return start
     closing = _CLOSING[opening[1]].search(markup, opening.end() - 1, start + limit)
     return closing.end() if closing else start
+
+
+def format_of_type(source_type: str) -> str:
+    """The format of a source type. Raises SettingError if there is none."""
+    known = {type: format for format, type in SOURCE_TYPES.items()}
+    if source_type not in known:
+        raise SettingError("source_type", f"there is no {source_type!r}. {nearest(source_type, known)}")
+    return known[source_type]
 
 
 def _known_format(format: str) -> str:

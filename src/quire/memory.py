@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TextIO
@@ -40,6 +41,7 @@ def check_collection(store: Store, collection: str, kind: str) -> None:
 
 def keep(store: Store, entry: Entry, config: Config, report: Report) -> DocumentRow:
     """Write an entry, unless it exists already."""
+    started = time.monotonic()
     check_collection(store, entry.collection, entry.kind)
     old, source = _known(store, entry), entry.text.encode()
     had = store.tags([old.seq]).get(old.seq, ()) if old else ()
@@ -54,8 +56,10 @@ def keep(store: Store, entry: Entry, config: Config, report: Report) -> Document
     new = _prepared(document, entry, entry.tags or had, config)
     if old and not is_new and (old.title, old.made_by, had) == (new.title, new.made_by, new.tags):
         report.unchanged += 1
+        log.debug("skipped %s: unchanged", old.address)
         return old
     report.count(new, store.write([new])[0])
+    log.info("saved %s in %.0f ms", document.address, (time.monotonic() - started) * 1000)
     return next(row for row in _alike(store, entry, new.path) if row.path == new.path)
 
 

@@ -100,8 +100,8 @@ _PROSE = "This is read as prose: its quotes and minus signs demand and leave out
 _ODD_OR = "OR is ignored beside a -word, or a path: or tag: filter."
 
 
-def parse(text: str, max_terms: int = 64) -> Query:
-    """The query in a text. Raises SettingError if there is nothing to search for."""
+def parse(text: str, max_terms: int = 64, *, may_be_empty: bool = False) -> Query:
+    """The query in a text. Raises SettingError if there is nothing to search for, unless that may be."""
     text = _UNSTORABLE.sub("", text).strip()
     # Operators are between terms, so twice the number of terms is enough.
     most = 2 * max_terms + 1
@@ -111,7 +111,7 @@ def parse(text: str, max_terms: int = 64) -> Query:
     used = [(_cut(term), either) for term, either in found[:max_terms]]
     terms = [term for term, _ in used]
     groups, negated = _groups(used), tuple(term for term in terms if term.negated)
-    if not groups:
+    if not groups and not may_be_empty:
         only_filters = any(map(_is_filter, terms))
         raise SettingError("query", _ONLY_NEGATED if negated else _ONLY_FILTERS if only_filters else _EMPTY)
     notes = {

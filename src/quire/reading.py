@@ -54,6 +54,12 @@ def tree(store: Store, row: DocumentRow, config: Config) -> Tree:
     return Tree(document, config.tree)
 
 
+def span(store: Store, row: DocumentRow, name: str, config: Config) -> tuple[int, int]:
+    """Where a section, or some parts of one, begins and ends in the text; without a name, the document."""
+    section, _, parts = _section(store, row, name, config)
+    return _span_of(store, row, section, *parts) if parts else (section.start, section.end)
+
+
 Parts = tuple[int, int]  # the first and the last
 
 
@@ -78,7 +84,8 @@ def _span_of(store: Store, row: DocumentRow, section: SectionRow, first: int, la
     parts = {chunk.part: chunk for chunk in chunks if chunk.section == section.position}
     if first not in parts or last not in parts or last < first:
         numbers = str(first) if first == last else f"{first}-{last}"
-        raise NoResults(f"{of_section(row.address, section.slug)} has no part {numbers}.")
+        whole = of_section(row.address, section.slug)
+        raise NoResults(f"{whole} has no part {numbers}.", missing="part", name=f"{whole}~{numbers}")
     return parts[first].start, parts[last].end
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from quire import analyze, fusion, merge, query
+from quire.address import is_in_collection
 from quire.cite import Citations
 from quire.confidence import Judge
 from quire.config import SearchSettings
 from quire.embed import DEFAULT_MODEL
 from quire.embed.base import Embedder
-from quire.errors import EmbeddingError, NoResults, SettingError, nearest
+from quire.errors import EmbeddingError, NoResults, SettingError, nearest, no_collection
 from quire.freshness import other_words
 from quire.query import Query, Term
 from quire.rank import Ranking
@@ -23,6 +26,7 @@ from quire.stores import Filters, Model, Store
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
+log = logging.getLogger("quire")
 Nodes = Mapping[tuple[int, int], Node]  # sections by document and position
 _MANY = 500  # chunks to fetch by meaning if some will be left out
 _PROMOTED = {"important": 1.5}
@@ -50,6 +54,7 @@ class Meaning:
     model: Model
     embedder: Embedder | None
     problem: str  # why there is no embedder
+    vector: Vectors | None = None  # of the question, if it was given
 
 
 def search(
@@ -62,7 +67,24 @@ def search(
     explain: bool = False,
 ) -> Found:
     """The best sections for a query. Raises NoResults if nothing was ever indexed there."""
-    asked = query.parse(text)
+    started = time.monotonic()
+    log.debug("searching for %r", text)
+    found = _found(store, text, filters, settings, meaning, explain)
+    spent, results = (time.monotonic() - started) * 1000, len(found.results)
+    log.info("searched for %d characters in %.0f ms: %d results (%s)", len(text), spent, results, found.mode)
+    return found
+
+
+def _found(
+    store: Store,
+    text: str,
+    filters: Filters,
+    settings: SearchSettings,
+    meaning: Meaning | None,
+    explain: bool,
+) -> Found:
+    has_vector = meaning is not None and meaning.vector is not None
+    asked = query.parse(text, may_be_empty=has_vector)
     _check_indexed(store, filters)
     filters = _narrowed(filters, asked)
     notes = list(asked.notes)
@@ -147,7 +169,7 @@ def _unknown_language(model: str, hits: list[Hit], mode: str) -> str:
 
 def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
     """Whether the model knows the language of a query; True if that does not matter or cannot be told."""
-    if settings.mode != "hybrid" or meaning.embedder is None:
+    if settings.mode != "hybrid" or meaning.embedder is None or meaning.vector is not None:
         return True
     try:
         return meaning.embedder.knows(asked.words)
@@ -163,7 +185,8 @@ def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode
         return Judge.UNKNOWN
     if meaning is None or mode == "keyword":
         return Judge.WORDS
-    is_fitted = meaning.model.name == DEFAULT_MODEL and _is_known(asked, settings, meaning)
+    is_fitted = meaning.model.name == DEFAULT_MODEL and meaning.vector is None
+    is_fitted = is_fitted and _is_known(asked, settings, meaning)
     return Judge.BOTH if is_fitted else Judge.UNKNOWN
 
 
@@ -248,6 +271,8 @@ def _allowed(
 def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: list[str]) -> Vectors | None:
     """The vector of a question; None, with a note, if the model cannot be used."""
     name, size = meaning.model.name, meaning.model.dimension
+    if meaning.vector is not None:
+        return meaning.vector
     try:
         if meaning.embedder is None:
             raise EmbeddingError(name, meaning.problem)
@@ -267,9 +292,10 @@ def _check_indexed(store: Store, filters: Filters) -> None:
     """T14: "not indexed" differs from "no match"."""
     known = store.collections()
     if not known:
-        raise NoResults("The library is empty. Add documents with: quire add ./docs")
-    if filters.collection is not None and filters.collection not in known:
-        raise NoResults(f"No collection {filters.collection!r}. {nearest(filters.collection, known)}")
+        raise NoResults("The library is empty. Add documents with: quire add ./docs", missing="documents")
+    wanted = filters.collection
+    if wanted is not None and not any(is_in_collection(name, wanted) for name in known):
+        raise no_collection(wanted, known)
 
 
 def _promote(store: Store, hits: list[Hit]) -> list[Hit]:

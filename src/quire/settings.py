@@ -6,6 +6,7 @@ The project's file is the nearest quire.toml upward. Until its user trusts it, i
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os.path import exists, isfile  # unlike those of Path, they return False without permission
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire import places, policy, trust
-from quire.config import DEFAULT, Config, Project, override
+from quire.config import DEFAULT, MOST_PARALLEL, Config, Project, override
 from quire.errors import SettingError
 
 FILE = "quire.toml"
 PREFIX = "QUIRE_"
 LIBRARY, MCP_KEY = "QUIRE_LIBRARY", "QUIRE_MCP_KEY"  # options of commands, not settings
+OLLAMA = "OLLAMA_NUM_PARALLEL"  # of the Ollama server
 MAX_BYTES, MAX_DOTS = 65_536, 500  # of a file, and of one line of it: a key of 30,000 parts takes 3.5 GB
 
 
@@ -33,10 +35,16 @@ class Loaded:
 def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Loaded:
     """The active settings in a folder: defaults, the user's file, the project's file, QUIRE_* variables."""
     variables = os.environ if environ is None else environ
-    config, notes = user_settings(variables), list[str]()
-    if path := project_file(folder, variables):
-        config = _with_project(config, read_settings(path), trust.Records.read(variables), notes)
-    return Loaded(_with_variables(config, variables, notes), tuple(notes))
+    own, project = _own_settings(variables), project_file(folder, variables)
+    config, notes, trusted = (own.over(DEFAULT) if own else DEFAULT), list[str](), [own] if own else []
+    if project:
+        file = read_settings(project)
+        config = _with_project(config, file, trust.Records.read(variables), notes)
+        trusted += [file] if config.project and config.project.trusted else []
+    config = _with_variables(config, variables, notes)
+    if not ("QUIRE_EMBED_PARALLEL" in variables or any(file.sets("embed", "parallel") for file in trusted)):
+        config = _with_ollama(config, variables, notes)
+    return Loaded(config, tuple(notes))
 
 
 def project_file(folder: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
@@ -59,8 +67,13 @@ def _own_file(environ: Mapping[str, str]) -> Path | None:
 
 def user_settings(environ: Mapping[str, str]) -> Config:
     """The defaults, changed by the user's own file."""
+    own = _own_settings(environ)
+    return own.over(DEFAULT) if own else DEFAULT
+
+
+def _own_settings(environ: Mapping[str, str]) -> SettingsFile | None:
     own = _own_file(environ)
-    return read_settings(own).over(DEFAULT) if own and isfile(own) else DEFAULT  # noqa: PTH113
+    return read_settings(own) if own and isfile(own) else None  # noqa: PTH113
 
 
 class SettingsFile(NamedTuple):
@@ -73,6 +86,10 @@ class SettingsFile(NamedTuple):
     def over(self, config: Config) -> Config:
         """Settings with all changes of the file, whether it is trusted or not."""
         return override(config, self.content)
+
+    def sets(self, table: str, name: str) -> bool:
+        """Whether the file sets a setting of a table."""
+        return name in self.content.get(table, {})
 
     def narrowing(self, config: Config) -> tuple[Config, dict[str, Any]]:
         """Settings with the changes that need no trust, and the values that need it, by name."""
@@ -135,6 +152,21 @@ def _with_variables(config: Config, environ: Mapping[str, str], notes: list[str]
     if unknown := sorted(given - known.keys() - {LIBRARY, MCP_KEY}):
         notes.append(_unknown(unknown, list(known)))
     return config
+
+
+def _with_ollama(config: Config, environ: Mapping[str, str], notes: list[str]) -> Config:
+    """Settings with as many parallel requests as an Ollama server takes, by its own variable.
+
+    An untrusted file may have set fewer. Ollama itself takes 0 for a number of its choice.
+    """
+    said = environ.get(OLLAMA, "").strip() or "0"
+    if not re.fullmatch("[0-9]{1,9}", said):
+        notes.append(f"{OLLAMA} must be a whole number, not {said!r}. It is ignored.")
+        return config
+    embed, number = config.embed, min(int(said), MOST_PARALLEL)
+    if embed.parallel < DEFAULT.embed.parallel:
+        number = min(number, embed.parallel)
+    return replace(config, embed=replace(embed, ollama_parallel=number))
 
 
 def variables() -> dict[str, tuple[str, ...]]:

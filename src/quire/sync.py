@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from quire import memory
-from quire.address import of_document
+from quire import memory, redact
+from quire.address import is_in_collection, of_document
 from quire.config import Config
 from quire.errors import NoResults, NotFound, SourceError, Unreadable
 from quire.ingest import apply, named, pages, remaking
@@ -117,6 +117,7 @@ def add(
 ) -> Report:
     """Add a source and update its documents. Those whose files are gone stay, unless pruning."""
     source = source_of(store, wanted, config)
+    _log_start(source)
     if source.type in ("page", "site"):
         report = pages.add_pages(store, source, config, progress=progress)
         _note([_checked(source, report, "")], store)
@@ -132,6 +133,10 @@ def add(
     else:
         _note([_checked(source, report, plan.problem if prune else "")], store)
     return report
+
+
+def _log_start(source: SourceRow) -> None:
+    log.info("indexing %s as %s", redact.url(source.place), source.collection)
 
 
 def plan_added(
@@ -174,6 +179,7 @@ def refresh(
     progress: Progress | None = None,
 ) -> Report:
     """Update every source. Sources that cannot be read are named, and the others go on."""
+    started = time.monotonic()
     total, checked = Report(), list[SourceRow]()
     total.warnings += remaking.remake_words(store, remake, progress)
     total.join(remaking.remake_texts(store, config, remake))
@@ -185,11 +191,13 @@ def refresh(
         if source != now:
             store.put_sources([source])
         gone = _gone(source, prune, keep)
+        _log_start(source)
         report, problem = _refresh_one(store, source, config, gone, remake, progress)
         total.join(report)
         checked.append(_checked(source, report, problem))
     total.missing = list(dict.fromkeys(total.missing))
     _note(checked, store)
+    log.info("refreshed %d sources in %.0f ms", len(checked), (time.monotonic() - started) * 1000)
     return total
 
 
@@ -220,7 +228,7 @@ def _refresh_one(
         if gone == PRUNE and source.type == "page" and isinstance(problem, NotFound):
             rows = [row.seq for row in named.members_of(store, source)]
             return Report(removed=store.leave(source, rows)), problem.reason
-        return Report(failed=[Skipped(problem.source, problem.reason)]), problem.reason
+        return Report(failed=[Skipped(problem.source, problem.reason, problem.code)]), problem.reason
     except NoResults as problem:  # the source was removed meanwhile
         return Report(warnings=[str(problem)]), ""
 
@@ -291,14 +299,15 @@ def _note(sources: list[SourceRow], store: Store) -> None:
 def check(store: Store, config: Config, collection: str | None = None) -> Changes:
     """Files and pages that are new, changed or gone; writes nothing."""
     started = time.monotonic()
+    log.info("checking for updates")
     changed, missing = list[DocumentRow](), list[DocumentRow]()
     new, remade, kept = list[str](), list[DocumentRow](), set[int]()
     failed = list[Skipped]()
     for plan in remaking.remake_plans(store, config, remake=False):
         rows = [item.row for item in plan.items if item.row]
-        remade += [row for row in rows if collection in (None, row.collection)]
+        remade += [row for row in rows if collection is None or is_in_collection(row.collection, collection)]
     for source in _followed(store):
-        if collection not in (None, source.collection):
+        if collection is not None and not is_in_collection(source.collection, collection):
             continue
         if source.type in ("page", "site"):
             more = _check_web(store, source, config)
@@ -311,8 +320,10 @@ def check(store: Store, config: Config, collection: str | None = None) -> Change
         remade += more.remade
         kept |= more.kept
         failed += more.failed
-    log.info("checked for updates in %.0f ms", (time.monotonic() - started) * 1000)
     found = _unique(changed), _unique(missing), tuple(sorted(set(new))), _unique(remade)
+    spent = (time.monotonic() - started) * 1000
+    told = "checked for updates in %.0f ms: %d changed, %d missing, %d new, %d to remake"
+    log.info(told, spent, *map(len, found))
     return Changes(*found, tuple(failed), frozenset(kept))
 
 
@@ -326,7 +337,7 @@ def _check_files(plan: Plan) -> Changes:
     gone = tuple(item.row for item in plan.of(REMOVE, KEEP, MOVE) if item.row)
     new = tuple(of_document(plan.source.collection, item.path) for item in plan.of(ADD, MOVE))
     kept = frozenset(item.row.seq for item in plan.of(KEEP) if item.row and not item.leaves)
-    failed = tuple(Skipped(item.path, item.reason) for item in plan.items if item.fails)
+    failed = tuple(Skipped(item.path, item.reason, item.code) for item in plan.items if item.code)
     return Changes(rows[UPDATE], gone, new, rows[REMAKE], failed, kept)
 
 
@@ -387,8 +398,8 @@ def _without(source: SourceRow, paths: list[str]) -> SourceRow:
 
 
 def remove_collection(store: Store, collection: str, rows: list[DocumentRow]) -> None:
-    """Remove a whole collection, with its sources."""
-    store.drop_sources([source for source in store.sources() if source.collection == collection])
+    """Remove a whole collection, or all branches of one, with its sources."""
+    store.drop_sources([it for it in store.sources() if is_in_collection(it.collection, collection)])
     store.remove([row.seq for row in rows])
 
 

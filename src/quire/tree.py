@@ -76,13 +76,15 @@ class Names(Ruler):
 
     @cached_property
     def title(self) -> str:
-        """The title: given, from front matter, the first H1, the file's name, or the first line."""
+        """The title: given, from front matter, the first heading, the file's name, or the first line."""
         name = PurePosixPath(self.document.path).stem
-        return self.document.title or self._first_h1() or as_title(name) or self._first_line()
+        return self.document.title or self._first_heading() or as_title(name) or self._first_line()
 
-    def _first_h1(self) -> str | None:
-        levels = zip(self.titles, self.headings, strict=True)
-        return next((title for title, heading in levels if heading.level == 1 and title), None)
+    def _first_heading(self) -> str | None:
+        """The first H1; the first heading of any level if there is none."""
+        named = [found for found in zip(self.titles, self.headings, strict=True) if found[0]]
+        first = next((title for title, heading in named if heading.level == 1), None)
+        return first or next((title for title, _ in named), None)
 
     def _first_line(self) -> str:
         found = _TEXT.search(self.document.text, self.document.content_start)
@@ -288,7 +290,9 @@ class Tree:
                 return found[0], len(found) - 1
         known = [section.title for section in self.sections[1:]]
         where, name = self.document.path or "the text", as_title(name)
-        raise NoResults(f"No heading {name!r} in {where}. {nearest(name, known)}")
+        raise NoResults(
+            f"No heading {name!r} in {where}. {nearest(name, known)}", missing="heading", name=name
+        )
 
     def breaks(self, start: int, end: int) -> list[int]:
         """The places where a span can be cut without splitting a paragraph, list item or code block."""

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from quire.config import IngestSettings
-from quire.errors import QuireError
+from quire.errors import WorkerDied
 
 log = logging.getLogger("quire")
 COUNT = 2
@@ -35,13 +35,6 @@ _START = (
 )
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class WorkerDied(QuireError):
-    """A worker's process ended before it answered."""
-
-    def __init__(self, why: str = "the process that was reading it ended, perhaps out of memory") -> None:
-        super().__init__(why)
 
 
 class Workers:

@@ -45,5 +45,8 @@ def _check(section: Section, tokens: int, limit: int) -> None:
     if tokens > limit:
         raise BrokenInvariant(
             f"{section.address}: {tokens:,} tokens with no heading to cut them at are over "
-            f"max_tokens = {limit:,}. Strategy 'auto' cuts such text."
+            f"max_tokens = {limit:,}. Strategy 'auto' cuts such text.",
+            address=section.address,
+            tokens=tokens,
+            max_tokens=limit,
         )

@@ -11,13 +11,14 @@ from quire.errors import SettingError, nearest
 
 DEFAULT_MODEL = "minilm"
 NONE = "none"
+CUSTOM = "custom"  # whoever uses the library makes the vectors
 _KNOWN = (DEFAULT_MODEL, "ollama/mxbai-embed-large", "openai/text-embedding-3-small", "folder/PATH", NONE)
 
 
 def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
-    """The model with this name, with nothing loaded yet; None for `none`."""
+    """The model with this name, with nothing loaded yet; None for `none` and `custom`."""
     kind, _, model = name.partition("/")
-    if name == NONE:
+    if name in (NONE, CUSTOM):
         return None
     if name == DEFAULT_MODEL:
         from quire.embed.minilm import MiniLM

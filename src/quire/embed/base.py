@@ -51,3 +51,19 @@ class Embedder(Protocol):
     def close(self) -> None:
         """Close the model, or the connections to it."""
         ...
+
+
+def unit(numbers: Sequence[float] | Vectors) -> Vectors | None:
+    """Numbers as a vector of length 1; None if they are no vector, or all zeros, or not finite."""
+    import numpy as np
+
+    try:
+        vector = np.array(numbers, np.float64)
+    except (TypeError, ValueError):
+        return None
+    largest = np.abs(vector).max(initial=0.0)
+    if vector.ndim != 1 or not 0 < largest < np.inf:
+        return None
+    scaled = vector / largest  # so that no square is too large or too small
+    found: Vectors = (scaled / np.linalg.norm(scaled)).astype(np.float32)
+    return found

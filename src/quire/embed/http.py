@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from quire.config import MOST_TOKENS, EmbedSettings
+from quire.embed.base import unit
 from quire.errors import EmbeddingError, SettingError
 from quire.sentences import word_edge
 
@@ -189,8 +190,13 @@ class _Server(ABC):
 
         # A server that may be down gets one request first; and waiting for one answer needs no thread.
         alone = 1 if len(batches) == 1 or not self._breaker.is_answered else 0
-        with ThreadPoolExecutor(self._settings.parallel) as pool:
+        with ThreadPoolExecutor(self._parallel) as pool:
             return chain.from_iterable([*map(take, batches[:alone]), *pool.map(take, batches[alone:])])
+
+    @property
+    def _parallel(self) -> int:
+        """The most requests in flight."""
+        return self._settings.parallel
 
     def _take(self, texts: list[str], prefix: str) -> list[Outcome]:
         """The outcome for each part. A refused batch is halved; a refused text is cut in halves."""
@@ -352,6 +358,10 @@ class Ollama(_Server):
     when_down = "Is it running? Start it with: ollama serve"
     when_unknown = "Fetch it with: ollama pull {model}"
 
+    @property
+    def _parallel(self) -> int:
+        return self._settings.ollama_parallel or self._settings.parallel
+
     def _rows(self, answer: Any) -> list[Any]:
         return list(answer["embeddings"])
 
@@ -439,11 +449,7 @@ def _mean(texts: Sequence[str], outcomes: list[Outcome]) -> Outcome:
 
 def _unit(numbers: Sequence[Any] | Vectors) -> Outcome:
     """Numbers as a vector of length 1."""
-    import numpy as np
-
-    largest = np.abs(numbers).max() if all(isinstance(number, float) for number in numbers) else 0.0
-    if not 0 < largest < math.inf:
+    vector = unit(numbers) if all(isinstance(number, float) for number in numbers) else None
+    if vector is None:
         return "Its vector is all zeros, or holds something that is not a finite number."
-    scaled = np.array(numbers) / largest  # so that no square is too large or too small
-    unit: Vectors = (scaled / np.linalg.norm(scaled)).astype(np.float32)
-    return unit
+    return vector

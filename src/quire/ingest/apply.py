@@ -10,14 +10,16 @@ import logging
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from quire.address import of_document
 from quire.config import Config
 from quire.errors import LibraryError, NoResults, SourceError, Unstorable
 from quire.fingerprint import why_remade
 from quire.ingest import plan as planning
 from quire.ingest.plan import (
     ADD,
+    IGNORE,
     KEEP,
     MOVE,
     REFUSE,
@@ -32,7 +34,7 @@ from quire.ingest.plan import (
     Rules,
     is_cut_anew,
 )
-from quire.ingest.prepare import FileJob, Outcome, Same, examined, made_by, prepared, reason_of
+from quire.ingest.prepare import FileJob, Outcome, Same, examined, failed_by, made_by, prepared
 from quire.ingest.report import Report
 from quire.progress import Progress, Silent
 from quire.sources import files
@@ -76,7 +78,21 @@ def plan(
         for seen in listing
     ]
     shared = store.is_shared and not remake
-    return planning.make_plan(source, known, held, Rules(made_by(config), gone, problem or why_kept, shared))
+    rules = Rules(made_by(config), gone, problem or why_kept, shared)
+    made = planning.make_plan(source, known, held, rules)
+    if log.isEnabledFor(logging.DEBUG):
+        _log_skipped(made, held)
+    return made
+
+
+def _log_skipped(plan: Plan, held: Mapping[str, Held]) -> None:
+    """Log each document that is unchanged, and each file that is not read."""
+    changed = {path for item in plan.items if item.action != TOUCH for path in (item.path, item.old_path)}
+    for path, one in held.items():
+        if one.seen is not None and path not in changed:
+            log.debug("skipped %s: unchanged", one.row.address)
+    for item in plan.of(SKIP, IGNORE):
+        log.debug("skipped %s: %s", of_document(plan.source.collection, item.path), item.reason)
 
 
 def _may_differ(held: dict[str, Held], found: FoundFile) -> bool:
@@ -97,7 +113,7 @@ def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
         if _is_gone(place):
             return [], f"{source.place}: {error.reason}"
         within = files.printable(os.path.relpath(place, root))
-        return [Skipped(within, error.reason, fails=True)], f"{source.place}: {error.reason}"
+        return [Skipped(within, error.reason, error.code)], f"{source.place}: {error.reason}"
     return listing, "" if listing else f"{source.place} is empty"
 
 
@@ -161,7 +177,6 @@ class _Run:
 
     def run(self) -> Report:
         started, source, report = time.monotonic(), self.plan.source, self.report
-        log.info("indexing %s as %s", source.place, source.collection)
         self._tell()
         moved = self._move(self.plan.of(MOVE))
         self._write_all([*self.plan.of(*WRITES), *moved])
@@ -170,7 +185,7 @@ class _Run:
         if gone:
             report.removed = self.store.leave(source, [_row(item).seq for item in gone])
         report.seconds = time.monotonic() - started
-        log.info("indexed %s in %.0f ms: %d written", source.place, report.seconds * 1000, report.documents)
+        report.log_end(source.place)
         return report
 
     def _tell(self) -> None:
@@ -178,9 +193,10 @@ class _Run:
         skipped = self.plan.of(SKIP)
         self.report.kinds = dict(Counter(item.kind for item in skipped if item.kind))
         plain = [item for item in skipped if item.is_named]
-        failed = [item for item in plain if item.fails]
-        self.report.skipped = [Skipped(item.path, item.reason) for item in plain if not item.fails]
-        self.report.failed = [Skipped(item.path, item.reason) for item in (*failed, *self.plan.of(REFUSE))]
+        failed = [item for item in plain if item.code]
+        self.report.skipped = [Skipped(item.path, item.reason) for item in plain if not item.code]
+        refused = self.plan.of(REFUSE)
+        self.report.failed = [Skipped(item.path, item.reason, item.code) for item in (*failed, *refused)]
         self.report.missing = [_row(item).address for item in self.plan.of(KEEP) if not item.leaves]
 
     def _move(self, items: list[Item]) -> list[Item]:
@@ -241,11 +257,12 @@ class _Run:
         if isinstance(outcome, Same):
             assert row is not None  # noqa: S101
             self.report.unchanged += 1
+            log.debug("skipped %s: unchanged", row.address)
             found = job.found
             self.seen.append(
                 Sighting(row.seq, found.size, found.mtime_ns, outcome.seen, checksum=row.checksum)
             )
-        elif outcome.fails:
+        elif outcome.code:
             self.report.failed.append(outcome)
         else:
             self.report.skipped.append(outcome)
@@ -263,7 +280,7 @@ class _Run:
             if isinstance(error, LibraryError) and not isinstance(error, Unstorable):
                 raise  # every other document would fail, too
             if len(batch) == 1:
-                self.report.failed.append(Skipped(batch[0].path, reason_of(error)))
+                self.report.failed.append(failed_by(batch[0].path, error))
                 return
             log.info("writing %d documents one by one: %s", len(batch), error)
             for one in batch:
@@ -273,7 +290,8 @@ class _Run:
         """The documents of a batch not removed meanwhile. Raises NoResults if the source was removed."""
         source = self.store.source_now(self.plan.source) if batch else None
         if batch and source is None:
-            raise NoResults(f"{self.plan.source.name} was removed from the sources meanwhile.")
+            name = self.plan.source.name
+            raise NoResults(f"{name} was removed from the sources meanwhile.", missing="source", name=name)
         return [one for one in batch if source and one.path not in source.options.without]
 
     def _count(self, batch: Iterable[Prepared], replaced: Iterable[bool]) -> None:

@@ -175,7 +175,9 @@ def find(store: Store, name: str, collection: str | None = None) -> SourceRow:
         raise SettingError("source", f"{name} is in several collections: {listed}. Name one: -c NAME")
     if not found:
         close = nearest(name, [s.name for s in known])
-        raise NoResults(f"No source {name!r}. {close} See them with: quire sources")
+        raise NoResults(
+            f"No source {name!r}. {close} See them with: quire sources", missing="source", name=name
+        )
     return found[0]
 
 
@@ -287,7 +289,8 @@ def _old_place(store: Store, old: str) -> str:
     for wanted in (files.printable(Path(old).absolute()), files.printable(Path(old).resolve())):
         if any(place == wanted or _is_inside(place, wanted) for place in places):
             return wanted
-    raise NoResults(f"No source at {old!r}. {nearest(old, places)} See them with: quire sources")
+    said = f"No source at {old!r}. {nearest(old, places)} See them with: quire sources"
+    raise NoResults(said, missing="source", name=old)
 
 
 # ------------------------------------------------------------------------------ older libraries

@@ -21,7 +21,7 @@ from quire.document import Document
 from quire.errors import LibraryError, Refused
 from quire.fingerprint import why_remade
 from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
-from quire.ingest.prepare import made_by, prepare, reason_of
+from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
 from quire.ingest.spool import Spool
 from quire.progress import Progress
@@ -60,7 +60,6 @@ def add_pages(
     Raises SourceError if nothing is there.
     """
     started, report = time.monotonic(), Report()
-    log.info("reading %s", source.place)
     found = look_at_pages(store, source, config, remake=remake, progress=progress)
     store.put_sources([source])
     gone = [] if keeps else [row.seq for row in found.gone]
@@ -78,7 +77,7 @@ def add_pages(
     report.missing = [row.address for row in found.gone] if keeps else []
     report.failed, report.warnings = found.failed, [*found.notes, *report.warnings]
     report.seconds = time.monotonic() - started
-    log.info("read %s in %.0f ms: %d written", source.place, report.seconds * 1000, report.documents)
+    report.log_end(source.place)
     return report
 
 
@@ -91,7 +90,7 @@ def plan_pages(
     items = [_item(new, old.get(new.path)) for new in found.new]
     gone = KEEP if keeps else REMOVE
     items += [Item(gone, row.path, "the site no longer links it", row=row) for row in found.gone]
-    items += [Item(SKIP, failed.source, failed.reason, fails=True) for failed in found.failed]
+    items += [Item(SKIP, failed.source, failed.reason, code=failed.code) for failed in found.failed]
     return Plan(source, tuple(sorted(items, key=lambda item: item.path)), found.unchanged)
 
 
@@ -136,7 +135,9 @@ def look_at_pages(
     visit = _visit(source, seen, pages, config, progress)
     same = {**pages.unchanged, **visit.unchanged}
     same = {url: said for url, said in same.items() if pages.is_wanted(pages.known[url].path)}
-    failed = sorted({**pages.failed, **visit.failed}.items())
+    failed = {**pages.failed, **visit.failed}
+    for url in same:
+        log.debug("skipped %s: unchanged", pages.known[url].address)
     own = [row for row in rows if row.seq in held]
     return Looked(
         pages.new.sorted(),
@@ -145,7 +146,7 @@ def look_at_pages(
         {pages.known[url].seq: now for url, now in same.items() if now != known[url]},
         [pages.known[url] for url in same if pages.known[url].seq not in held],
         len(same),
-        [Skipped(url, reason) for url, reason in failed],
+        [failed[url] for url in sorted(failed)],
         visit.notes,
     )
 
@@ -266,7 +267,7 @@ class _Pages:
         self.places = {row.path: row.url or row.root or "elsewhere" for row in rows}  # the owner of each path
         self.new = Spool()
         self.unchanged: dict[str, web.Validators] = {}
-        self.failed: dict[str, str] = {}
+        self.failed: dict[str, Skipped] = {}
 
     def is_current(self, url: str) -> bool:
         """Whether a stored page matches the settings."""
@@ -289,7 +290,7 @@ class _Pages:
         except LibraryError:
             raise
         except Exception as error:  # any parser error belongs to this page alone
-            self.failed[page.url] = reason_of(error)
+            self.failed[page.url] = failed_by(page.url, error)
             return
         if packed is None:
             self.unchanged[page.url] = page.validators

@@ -16,6 +16,7 @@ from typing import Any
 
 from quire import redact
 from quire.document import format_of
+from quire.errors import Refused
 from quire.fingerprint import why_remade
 from quire.sources.files import FoundFile, PassedOver, Seen, Skipped
 from quire.stores import DocumentRow, SourceRow
@@ -39,7 +40,7 @@ class Item:
     kind: str = ""  # what a skipped file is counted as, such as `.pdf`
     found: FoundFile | None = None
     row: DocumentRow | None = None
-    fails: bool = False  # doing it would be reported as a failure
+    code: str = ""  # of the error, if doing it would be reported as a failure
     is_named: bool = False  # reported by name, even if it is counted as well
     leaves: bool = False  # this source drops it, and another still holds it
 
@@ -70,7 +71,7 @@ class Plan:
     @property
     def fails(self) -> bool:
         """Whether applying it would report a failure."""
-        return any(item.fails for item in self.items)
+        return any(item.code for item in self.items)
 
     @property
     def takes_in(self) -> bool:
@@ -260,7 +261,7 @@ class _Draft:
 
 
 def _skipped(seen: Skipped) -> Item:
-    return Item(SKIP, seen.source, seen.reason, kind=seen.kind, fails=seen.fails, is_named=True)
+    return Item(SKIP, seen.source, seen.reason, kind=seen.kind, code=seen.code, is_named=True)
 
 
 def _refused(source: SourceRow, row: DocumentRow, found: FoundFile) -> Item:
@@ -270,7 +271,7 @@ def _refused(source: SourceRow, row: DocumentRow, found: FoundFile) -> Item:
         f"{row.collection} already has this path from {where}. Name another collection: -c NAME. If this"
         f" source is held already, remove it first: quire sources remove {place} -c {row.collection}"
     )
-    return Item(REFUSE, found.path, reason, fails=True)
+    return Item(REFUSE, found.path, reason, code=Refused.code)
 
 
 class _Candidates:

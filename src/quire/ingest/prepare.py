@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NoReturn
 
-from quire import chunkers, fingerprint
+from quire import chunkers, fingerprint, redact
 from quire.chunkers.base import Chunk
 from quire.config import Config
 from quire.document import Document
-from quire.errors import QuireError, SourceError
+from quire.errors import NotPrepared, QuireError, SourceError
 from quire.sources import files
 from quire.sources.files import FoundFile, Skipped
 from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section_rows
@@ -24,7 +24,7 @@ from quire.stores.texts import ChunkWords, words_of
 from quire.tokens import counter
 from quire.tree import Tree
 
-_RULES = 3  # version of the rules that read and cut documents: raise it whenever they change
+_RULES = 4  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
 _RACY_NS = 100_000_000  # a file written this shortly before it was read may change again in the same tick
 _KEY_START = b"-----BEGIN "
@@ -117,7 +117,7 @@ def _prepare_text(work: _Text) -> Prepared:
 
 
 def _refuse_text(work: _Text, error: QuireError) -> NoReturn:
-    raise SourceError(work[0].path, str(error)) from None
+    raise NotPrepared(work[0].path, str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def prepared(jobs: Sequence[FileJob], config: Config) -> Iterator[tuple[FileJob,
 
 
 def _lost(work: tuple[FileJob, Config], error: QuireError) -> Outcome:
-    return Skipped(work[0].found.path, str(error), fails=True)
+    return Skipped(work[0].found.path, str(error), NotPrepared.code)
 
 
 def _prepare_file(work: tuple[FileJob, Config]) -> Outcome:
@@ -151,7 +151,7 @@ def _prepare_file(work: tuple[FileJob, Config]) -> Outcome:
     try:
         return _prepare_one(job, config)
     except Exception as error:  # any parser error belongs to this file alone
-        return Skipped(job.found.path, reason_of(error), fails=True)
+        return failed_by(job.found.path, error)
 
 
 def _prepare_one(job: FileJob, config: Config) -> Outcome:
@@ -166,13 +166,19 @@ def _prepare_one(job: FileJob, config: Config) -> Outcome:
     return prepare(document, config, job.kind, **origin)
 
 
-def reason_of(error: Exception) -> str:
+def failed_by(source: str, error: Exception) -> Skipped:
+    """What a report says of a source that an error kept out."""
+    code = error.code if isinstance(error, QuireError) else NotPrepared.code
+    return Skipped(source, _reason(error), code)
+
+
+def _reason(error: Exception) -> str:
     """Why something could not be added, on one line."""
     if isinstance(error, SourceError):
         return error.reason
     if isinstance(error, QuireError):
         return str(error)
-    told = " ".join(str(error).split())[:200]
+    told = redact.text(" ".join(str(error).split()))[:200]
     return f"cannot be prepared ({type(error).__name__}{f': {told}' if told else ''})"
 
 
@@ -203,4 +209,4 @@ def examined(found: FoundFile, config: Config, *, named: bool) -> FoundFile:
             found, checksum=Document.from_bytes(source, found.path, settings=config.document).checksum
         )
     except Exception as error:  # the same reason that preparing it would give
-        return replace(found, problem=Skipped(found.path, reason_of(error), fails=True))
+        return replace(found, problem=failed_by(found.path, error))

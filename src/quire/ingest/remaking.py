@@ -12,10 +12,9 @@ from quire.fingerprint import why_remade
 from quire.freshness import other_words
 from quire.ingest import named
 from quire.ingest.plan import REMAKE, Item, Plan
-from quire.ingest.prepare import made_by, prepare_alone, reason_of
+from quire.ingest.prepare import failed_by, made_by, prepare_alone
 from quire.ingest.report import Report
 from quire.progress import Progress
-from quire.sources.files import Skipped
 from quire.stores import DocumentRow, Filters, SourceRow, Store
 
 
@@ -40,7 +39,7 @@ def remake_texts(store: Store, config: Config, remake: bool) -> Report:
             new = prepare_alone(document, config, row.kind)
             report.count(new, store.write([new])[0])
         except QuireError as error:
-            report.failed.append(Skipped(row.address, reason_of(error)))
+            report.failed.append(failed_by(row.address, error))
     return report
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 
+from quire import redact
 from quire.sources.files import Skipped
 from quire.stores import Prepared
+
+log = logging.getLogger("quire")
 
 
 @dataclass(slots=True)
@@ -39,6 +43,12 @@ class Report:
         self.chunks += len(prepared.chunks)
         self.bytes += len(prepared.source)
         self.warnings += [f"{prepared.path}: {warning}" for warning in prepared.warnings]
+
+    def log_end(self, place: str) -> None:
+        """Log the end of a run."""
+        wrote = f"{self.added} added, {self.updated} updated, {self.removed} removed"
+        passed = f"{self.unchanged} unchanged, {len(self.failed)} failed"
+        log.info("indexed %s in %.0f ms: %s, %s", redact.url(place), self.seconds * 1000, wrote, passed)
 
     def join(self, more: Report) -> None:
         """Add the report of another run."""

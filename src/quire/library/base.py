@@ -69,17 +69,15 @@ class OpenLibrary:
             return self._by_id(id)
         known = [row.address for row in self.store.documents(Filters())]
         if not known:
-            raise NoResults("The library is empty. Add documents with: quire add ./docs")
+            raise NoResults("The library is empty. Add documents with: quire add ./docs", missing="documents")
         wanted = addresses.without_section(address)
         names = [name for one in known for name in addresses.names_of(one)]
         close = nearest(wanted, names) if len(known) < 5000 else ""
         said = close if close.startswith("Did") else "See what there is with: quire list"
-        raise NoResults(f"No document {wanted!r} is indexed. {said}")
+        raise NoResults(f"No document {wanted!r} is indexed. {said}", missing="document", name=wanted)
 
     def _by_id(self, id: str) -> tuple[DocumentRow, str]:
         if found := self.store.by_id(id):
             return found
-        raise NoResults(f"No document or section has the id {id}. See what there is with: quire list")
-
-    def _no_collection(self, name: str) -> str:
-        return f"No collection {name!r}. {nearest(name, self.store.collections())}"
+        said = f"No document or section has the id {id}. See what there is with: quire list"
+        raise NoResults(said, missing="id", name=id)

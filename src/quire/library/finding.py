@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from quire import reading, searcher
+from quire import reading, records, searcher
+from quire.address import is_in_collection, parse_id
 from quire.config import SearchSettings
 from quire.context import Context, Match, Source, pack
 from quire.errors import NoResults
 from quire.ingest import named
 from quire.library.embeddings import Embeddings
 from quire.reading import Reading
+from quire.records import StoredChunk, StoredSection
 from quire.searcher import Found
 from quire.stores import Counts, DocumentRow, Filters
 from quire.tokens import counter
 from quire.tree import Tree
+
+if TYPE_CHECKING:
+    from quire.embed.base import Vectors
 
 _PACKED = 30  # the most results in a context pack
 
@@ -25,8 +31,9 @@ class Finding(Embeddings):
 
     def search(
         self,
-        query: str,
+        query: str = "",
         *,
+        vector: Sequence[float] | None = None,
         collection: str | None = None,
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
@@ -36,14 +43,15 @@ class Finding(Embeddings):
     ) -> Found:
         """The best sections for a query. Raises NoResults for an unknown collection.
 
-        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic.
+        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic. With a
+        `vector` of your own, no model is asked for one; then the query may be left out.
         """
-        settings = self._search_settings(limit, mode)
+        settings = self._search_settings(limit, mode if query or vector is None else "semantic")
         with self.store.reading():
             apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
             kinds = named.DOCUMENTS if apart else ()
             filters = Filters(collection, kinds, tuple(paths), tags=tuple(tags))
-            meaning = self._meaning(settings.mode)
+            meaning = self._meaning(settings.mode, vector)
             return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
 
     def _search_settings(self, limit: int | None, mode: str | None) -> SearchSettings:
@@ -83,6 +91,30 @@ class Finding(Embeddings):
         with self.store.reading():
             return reading.tree(self.store, self._document(address)[0], self.config)
 
+    def sections(self, address: str) -> list[StoredSection]:
+        """The sections of a document as they are stored, with their ids, in order; by address or id."""
+        with self.store.reading():
+            return records.sections(self.store, self._document(address)[0])
+
+    def chunks(self, address: str) -> list[StoredChunk]:
+        """The chunks of a document, or of one of its sections, as they are stored; by address or id."""
+        with self.store.reading():
+            document, rest = self._document(address)
+            start, end = reading.span(self.store, document, rest, self.config)
+            return records.chunks(self.store, document, start, end)
+
+    def chunk(self, id: str) -> StoredChunk | None:
+        """One chunk by its id; None if no chunk has this id."""
+        with self.store.reading():
+            found = self.store.by_id(known) if (known := parse_id(id)) else None
+            return records.chunk(self.store, found[0], known) if found and known else None
+
+    def vector(self, id: str) -> Vectors | None:
+        """The vector of a chunk by the model that searches use; None if it has none. The id is a chunk's."""
+        with self.store.reading():
+            active, row = self._active(), self._chunk_row(id)
+            return self.store.vectors_of(active, [row]).get(row) if active else None
+
     def context(
         self,
         query: str,
@@ -115,7 +147,9 @@ class Finding(Embeddings):
     def _critical(self, collection: str | None) -> list[DocumentRow]:
         """The critical documents of a collection, or of all, by collection and path."""
         rows = self.store.documents_by_row(self.store.promoted("critical")).values()
-        kept = [row for row in rows if row.kind in named.DOCUMENTS and collection in (None, row.collection)]
+        kept = [row for row in rows if row.kind in named.DOCUMENTS]
+        if collection is not None:
+            kept = [row for row in kept if is_in_collection(row.collection, collection)]
         return sorted(kept, key=lambda row: (row.collection, row.path))
 
     def _matches(self, found: Found, sources: dict[int, Source]) -> list[Match]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from quire import memory, sync
-from quire.document import Document, text_of
-from quire.errors import NoResults, SettingError, nearest
+from quire.address import is_in_collection
+from quire.document import Document, format_of_type, text_of
+from quire.errors import NoResults, SettingError, nearest, no_collection
 from quire.fingerprint import why_remade
 from quire.ingest import named
 from quire.ingest.plan import Plan
@@ -21,7 +23,9 @@ from quire.progress import Progress
 from quire.sources import entries
 from quire.stores import DocumentRow, Filters, SourceRow, storable
 from quire.sync import Changes, Named
+from quire.tree import Tree
 
+log = logging.getLogger("quire")
 PROMOTIONS = ("standard", "important", "critical")
 
 
@@ -36,6 +40,7 @@ class Indexing(Embeddings):
         path: str | None = None,
         collection: str | None = None,
         title: str | None = None,
+        source_type: str | None = None,
         external: bool = False,
         include: Iterable[str] | None = None,
         exclude: Iterable[str] | None = None,
@@ -46,7 +51,8 @@ class Indexing(Embeddings):
         """Add files, folders, pages and sites, or content under its own path. Content wins over paths.
 
         The library remembers these sources, and `refresh` follows them. Content without a path is named by
-        its text. `external` documents are other people's: searches find them, but they cannot be promoted.
+        its text. Its `source_type` is md, rst or txt; None leaves that to its path and its text. `external`
+        documents are other people's: searches find them, but they cannot be promoted.
         `include` and `exclude` are patterns as in .gitignore; `keep` keeps documents whose files are gone.
         These three are remembered; None leaves them unchanged. `prune` removes documents whose files are
         gone, now.
@@ -54,7 +60,8 @@ class Indexing(Embeddings):
         self._adopt()
         report, kind = Report(), _kind(external)
         if content is not None:
-            report.join(self._add_content(content, path, collection or "content", title, kind))
+            format = format_of_type(source_type) if source_type else None
+            report.join(self._add_content(content, path, collection or "content", title, kind, format))
         for wanted in () if content is not None else _named(paths, collection, kind, include, exclude, keep):
             report.join(sync.add(self.store, wanted, self.config, prune=prune, progress=progress))
         self._embed_new(report, progress)
@@ -86,25 +93,36 @@ class Indexing(Embeddings):
         return found
 
     def _add_content(
-        self, content: str | bytes, path: str | None, collection: str, title: str | None, kind: str
+        self,
+        content: str | bytes,
+        path: str | None,
+        collection: str,
+        title: str | None,
+        kind: str,
+        format: str | None,
     ) -> Report:
         for name, given in (("path", path or ""), ("collection", collection)):
             if storable(given) != given:
                 raise SettingError(name, "holds NUL or half a character. Name another")
         started = time.monotonic()
+        log.info("indexing text as %s", collection)
         memory.check_collection(self.store, collection, kind)
         if isinstance(content, str):  # treated as a file, with the same limits
             content = Document.from_text(content).source
-        path = path or self._name_of(content, collection, kind)
+        if not path:
+            title = title or Tree(Document.restored(content, format=format), self.config.tree).title
+            path = self._name_of(content, collection, kind)
         document = Document.from_bytes(
-            content, path, collection=collection, title=title, settings=self.config.document
+            content, path, collection=collection, format=format, title=title, settings=self.config.document
         )
         report, old = Report(addresses=[document.address]), self.store.document(collection, path)
         if old and (old.root or old.url):
             has = f"{collection} already has {path} from {old.url or old.root}"
             raise SettingError("path", f"{has}. Name another path or collection")
         if old and old.checksum == document.checksum and not self._is_remade(old):
-            report.unchanged = 1
+            log.debug("skipped %s: unchanged", old.address)
+            report.unchanged, report.seconds = 1, time.monotonic() - started
+            report.log_end(old.address)
             return report
         prepared, source = (
             prepare_alone(document, self.config, kind),
@@ -113,6 +131,7 @@ class Indexing(Embeddings):
         self.store.put_sources([source])
         report.count(prepared, self.store.write([prepared], source)[0])
         report.seconds = time.monotonic() - started
+        report.log_end(document.address)
         return report
 
     def _is_remade(self, row: DocumentRow) -> bool:
@@ -199,8 +218,9 @@ class Indexing(Embeddings):
     ) -> list[DocumentRow]:
         """Remove documents by address or id, or a collection, or some paths of it; returns what was removed.
 
-        They stay removed: a refresh does not bring them back, adding them by name does. `dry_run` only
-        returns them.
+        A branch of a project is the collection `project@branch`; `project@*` are all its branches. What is
+        removed stays removed: a refresh does not bring it back, adding it by name does. `dry_run` only
+        returns it.
         """
         self._adopt()
         within = tuple(paths)
@@ -231,10 +251,11 @@ class Indexing(Embeddings):
     def _rows_of(self, collection: str, within: tuple[str, ...]) -> list[DocumentRow]:
         """The documents of a collection, or of some paths of it. Raises NoResults if there are none."""
         rows = self.store.documents(Filters(collection, paths=within))
-        if not rows and collection not in self.store.collections():
-            raise NoResults(self._no_collection(collection))
+        if not rows and not any(is_in_collection(name, collection) for name in self.store.collections()):
+            raise no_collection(collection, self.store.collections())
         if not rows:
-            raise NoResults(f"No document of {collection} is in {', '.join(within)}.")
+            paths = ", ".join(within)
+            raise NoResults(f"No document of {collection} is in {paths}.", missing="path", name=paths)
         return rows
 
     @writes

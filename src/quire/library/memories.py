@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from quire import memory, searcher
-from quire.errors import NoResults, SettingError, SourceError, Unreadable
+from quire.errors import NoResults, SettingError, SourceError, Unreadable, no_collection
 from quire.ingest.report import Report
 from quire.library.base import writes
 from quire.library.finding import Finding
@@ -87,7 +87,9 @@ class Memories(Finding):
         filters = Filters(collection, wanted, tags=tuple(tags), since=first, until=last)
         with self.store.reading():
             if not self.store.kinds() & set(wanted):
-                raise NoResults("Nothing is remembered yet. Remember with: quire remember TEXT")
+                raise NoResults(
+                    "Nothing is remembered yet. Remember with: quire remember TEXT", missing="memories"
+                )
             meaning = self._meaning(settings.mode)
             more = replace(settings, limit=min(1000, _PER_ENTRY * settings.limit), merge_from=_APART)
             found = searcher.search(self.store, query, filters, more, meaning, explain=True)
@@ -151,7 +153,7 @@ class Memories(Finding):
                 if line.strip():
                     memory.keep(self.store, entries.from_line(line), self.config, report)
             except (SettingError, SourceError) as problem:
-                report.failed.append(Skipped(f"line {number}", str(problem)))
+                report.failed.append(Skipped(f"line {number}", str(problem), problem.code))
         self._embed_new(report, None)
         return report
 
@@ -172,7 +174,7 @@ class Memories(Finding):
         if name in self.store.collections():
             remove = f"To remove it: quire remove --collection {name}"
             raise SettingError("forget", f"{name} is a collection of documents. {remove}")
-        raise NoResults(self._no_collection(name))
+        raise no_collection(name, self.store.collections())
 
     def _remembered(self, address: str) -> DocumentRow:
         row = self._document(address)[0]

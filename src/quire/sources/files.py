@@ -110,7 +110,7 @@ class Skipped:
 
     source: str  # its path from the root, printable
     reason: str
-    fails: bool = False  # it could not be examined
+    code: str = ""  # of the error, if it could not be examined; see quire.errors.CODES
     kind: str = ""  # what it is counted as: SECRETS, or nothing
 
 
@@ -274,7 +274,7 @@ class _Walk:
         except FileNotFoundError:  # it vanished since its folder was listed
             return
         except OSError as problem:
-            yield Skipped(place.path, _why(problem), fails=True)
+            yield Skipped(place.path, _why(problem), Unreadable.code)
 
     def _enter(self, place: _Place) -> Iterator[Seen]:
         """Put the content of a folder on the stack, unless the folder was entered before."""
@@ -288,7 +288,7 @@ class _Walk:
         except FileNotFoundError:
             return
         except OSError as problem:
-            yield Skipped(place.path, _why(problem), fails=True)
+            yield Skipped(place.path, _why(problem), Unreadable.code)
             return
         here = {entry.name: entry.path for entry in entries if entry.name in IGNORE_FILES}
         rules = yield from _rules(here, place)

@@ -332,6 +332,10 @@ class VectorIndex(Protocol):
         """Store vectors in one transaction. A chunk whose document has changed since gets none."""
         ...
 
+    def set_vector(self, model: Model, chunk: int, vector: Vectors) -> None:
+        """Store a vector of length 1 for a chunk, in place of the one that it has."""
+        ...
+
     def embedding_failures(self) -> dict[int, str]:
         """Documents that could not be embedded, and why."""
         ...

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from quire.address import ALL_BRANCHES
+
 Condition = tuple[str, list[Any]]  # SQL, and the values in it
 
 
@@ -68,7 +70,7 @@ def conditions_in(filters: Filters, dialect: Dialect) -> tuple[list[str], list[A
 def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
     value = dialect.placeholder
     if filters.collection is not None:
-        yield f"d.collection = {value}", [dialect.name(filters.collection)]
+        yield _in_collection(dialect.name(filters.collection), value)
     if filters.kinds:
         yield dialect.any_kind(filters.kinds)
     for paths in filter(None, (filters.paths, filters.query_paths)):
@@ -85,3 +87,10 @@ def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
         yield f"d.updated_at >= {value}", [filters.since]
     if filters.until is not None:
         yield f"d.updated_at < {value}", [filters.until]
+
+
+def _in_collection(name: str, value: str) -> Condition:
+    if not name.endswith(ALL_BRANCHES):
+        return f"d.collection = {value}", [name]
+    after = f"{name.removesuffix(ALL_BRANCHES)}{chr(ord('@') + 1)}"
+    return f"(d.collection >= {value} AND d.collection < {value})", [name[:-1], after]

@@ -11,6 +11,7 @@ from typing import Any
 
 from quire.address import of_document
 from quire.chunkers.base import Chunk
+from quire.document import SOURCE_TYPES
 from quire.stores import texts
 from quire.tree import Tree
 
@@ -54,6 +55,11 @@ class DocumentRow:
         from quire.sources.files import unprintable  # slow to load, and a listing does not need it
 
         return unprintable(f"{self.root}/{self.path}")
+
+    @property
+    def source_type(self) -> str:
+        """The type of its source: url for a page, else md, rst or txt."""
+        return "url" if self.url is not None else SOURCE_TYPES[self.format]
 
     @property
     def is_chunked(self) -> bool:

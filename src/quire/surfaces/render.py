@@ -20,12 +20,14 @@ from quire.context import safe_lines as safe_lines
 from quire.errors import (
     BrokenInvariant,
     EmbeddingError,
+    Interrupted,
     LibraryError,
     MissingExtra,
     NoResults,
     QuireError,
     SettingError,
     SourceError,
+    UsageError,
 )
 from quire.tree import Tree
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.ingest.report import Report
     from quire.result import Result
     from quire.searcher import Found
+    from quire.sources.files import Skipped
     from quire.stores import Counts, DocumentRow, SourceRow
     from quire.sync import Changes
 
@@ -43,14 +46,17 @@ _KINDS = 8  # the most kinds of skipped files to name
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 1000  # characters of a message
 DONE, NOTHING, USAGE, PARTLY, FAILED = range(5)
+STOPPED = 130  # as shells have it for Ctrl-C
 EXIT_CODES: dict[type[QuireError], int] = {
     NoResults: NOTHING,
     SettingError: USAGE,
+    UsageError: USAGE,
     MissingExtra: USAGE,
     SourceError: FAILED,
     EmbeddingError: FAILED,
     LibraryError: FAILED,
     BrokenInvariant: FAILED,
+    Interrupted: STOPPED,
     QuireError: FAILED,
 }
 
@@ -230,10 +236,29 @@ def _escaped(text: str) -> str:
 def report_json(report: Report) -> dict[str, Any]:
     """What `quire add --json` prints."""
     shown = asdict(report)
-    for name in ("skipped", "failed"):
-        shown[name] = [{"source": one.source, "reason": one.reason} for one in getattr(report, name)]
+    shown["skipped"] = [{"source": one.source, "reason": one.reason} for one in report.skipped]
+    shown["failed"] = failed_json(report.failed)
     shown["seconds"] = round(report.seconds, 3)
     return shown
+
+
+def failed_json(failed: Iterable[Skipped]) -> list[dict[str, Any]]:
+    """What failed in a batch, one by one."""
+    return [{"source": one.source, "reason": one.reason, "code": one.code} for one in failed]
+
+
+def failure_json(failed: Skipped) -> dict[str, Any]:
+    """One thing that failed in a batch, as an error."""
+    details = {"source": failed.source, "reason": failed.reason}
+    return {"code": failed.code, "message": f"{failed.source}: {failed.reason}", "details": details}
+
+
+def report_error(report: Report) -> dict[str, Any]:
+    """The error of a batch in which everything failed."""
+    if len(report.failed) == 1:
+        return failure_json(report.failed[0])
+    details = {"failed": failed_json(report.failed)}
+    return {"code": SourceError.code, "message": report_line(report), "details": details}
 
 
 def report_line(report: Report) -> str:
@@ -367,17 +392,16 @@ def embedded_line(done: Embedded) -> str:
     return f"{', '.join(parts)}: {done.seconds:.1f} s"
 
 
-def embedded_json(done: Embedded, rows: dict[int, DocumentRow]) -> dict[str, Any]:
+def embedded_json(done: Embedded, failed: Iterable[Skipped]) -> dict[str, Any]:
     """What `quire embed --json` prints."""
-    failed = [{"source": rows[row].address, "reason": reason} for row, reason in done.failed.items()]
-    return {**asdict(done), "failed": failed, "seconds": round(done.seconds, 3)}
+    return {**asdict(done), "failed": failed_json(failed), "seconds": round(done.seconds, 3)}
 
 
 def document_json(row: DocumentRow) -> dict[str, Any]:
     """A document without its text."""
     shown = asdict(row)
     del shown["seq"]
-    return {"address": row.address, **shown, "is_chunked": row.is_chunked}
+    return {"address": row.address, **shown, "source_type": row.source_type, "is_chunked": row.is_chunked}
 
 
 def changes_json(changes: Changes) -> dict[str, Any]:

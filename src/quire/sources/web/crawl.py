@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 
 from quire import html
 from quire.config import Config
-from quire.errors import NotFound, Refused, SourceError
+from quire.errors import NotFound, Refused, SourceError, TooLarge
 from quire.progress import Progress, Silent
 from quire.sources.names import FULL, INDEX
 from quire.sources.web import llmstxt
@@ -223,7 +223,7 @@ class Crawler:
         if self._over:
             cap = f"web.max_pages = {self.config.web.max_pages:,}"
             reason = f"{self._over:,} pages are over {cap}. Raise [web] max_pages in quire.toml"
-            self.visit.failed[INDEX] = reason
+            self.visit.fail(INDEX, TooLarge(INDEX, reason))
         return pages[:most]
 
     # ------------------------------------------------------------------------------------ a crawl

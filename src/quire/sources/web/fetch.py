@@ -178,7 +178,8 @@ class Fetcher:
     def _wait(self, request: _Request, failure: Retry, tries: int) -> float:
         """The seconds until the next try. Raises TransientError if there is none."""
         if failure.after is not None and failure.after > MAX_WAIT:
-            raise TransientError(request.url, f"{failure.reason}. Try again in {failure.after:,.0f} s")
+            said = f"{failure.reason}. Try again in {failure.after:,.0f} s"
+            raise TransientError(request.url, said, retry_after=failure.after)
         if tries >= min(self._settings.retries, failure.retries):
             raise TransientError(request.url, f"{failure.reason}. Try again later")
         return 2.0**tries if failure.after is None else failure.after

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from quire import html
-from quire.errors import SourceError
+from quire.errors import NotPrepared, WorkerDied
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
@@ -67,12 +67,10 @@ class PagePool:
 
 
 def _called(workers: Workers, url: str, work: Callable[..., T], *args: Any) -> T:
-    from quire.workers import WorkerDied
-
     try:
         return workers.call(work, *args)
     except WorkerDied as error:
-        raise SourceError(url, str(error)) from None
+        raise NotPrepared(url, str(error)) from None
 
 
 def _timed(work: Callable[..., T], *args: Any) -> tuple[T, float]:

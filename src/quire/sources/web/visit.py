@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from quire.errors import NotFound, SourceError
+from quire.sources.files import Skipped
 
 Validators = tuple[str | None, str | None]  # of a page: its etag, and when it was last modified
 
@@ -32,12 +33,12 @@ class Visit:
     present: set[str] = field(default_factory=set)  # URLs of all pages that exist, read or not
     unchanged: dict[str, Validators] = field(default_factory=dict)  # unchanged pages
     missing: set[str] = field(default_factory=set)  # pages that the server does not have
-    failed: dict[str, str] = field(default_factory=dict)  # pages that could not be read, and why
+    failed: dict[str, Skipped] = field(default_factory=dict)  # pages that could not be read, and why
     notes: list[str] = field(default_factory=list)
     unsure: str = ""  # why `present` may be incomplete
 
     def fail(self, url: str, problem: SourceError) -> None:
         """Record that a page could not be read."""
-        self.failed[url] = problem.reason
+        self.failed[url] = Skipped(url, problem.reason, problem.code)
         if isinstance(problem, NotFound):
             self.missing.add(url)

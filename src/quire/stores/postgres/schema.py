@@ -41,7 +41,11 @@ class Schema:
     def bring_up(self, create: bool) -> None:
         """Create or upgrade the library. Raises NoResults if there is none and `create` is not set."""
         if self._applied() is None and not create:
-            raise NoResults(f"No library at {self.name}. Make one with: quire add ./docs")
+            raise NoResults(
+                f"No library at {self.name}. Make one with: quire add ./docs",
+                missing="library",
+                name=self.name,
+            )
         if self._applied() != migrate.newest("postgres"):
             with self.db.transaction():
                 self.db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))

@@ -80,6 +80,18 @@ class VectorTable:
         copy_rows(db, "vectors", types, rows.values(), "ON CONFLICT DO NOTHING")
         count_embedded(db, {document for document, _ in rows})
 
+    def put(self, db: Connection, model: Model, chunk: int, vector: Vectors) -> None:
+        """Store a vector for a chunk, and for those of its document with the same text."""
+        document, index = divmod(chunk, MAX_CHUNKS)
+        db.execute(
+            "INSERT INTO quire.vectors (document, digest, model, collection, vector)"
+            " SELECT document, digest, %s, collection, %s FROM quire.chunks"
+            " WHERE (document, index) = (%s, %s)"
+            " ON CONFLICT (document, digest, model) DO UPDATE SET vector = excluded.vector",
+            (model.id, _half(vector), document, index),
+        )
+        count_embedded(db, [document])
+
     def reuse(self, db: Connection, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
         """Give chunks the cached vectors of their texts; the chunks that got one."""
         texts = _texts(db, chunks)
@@ -330,6 +342,15 @@ class PostgresVectors(PostgresPart):
 
         def action(db: Connection) -> None:
             self.vectors.add(db, model, chunks, vectors)
+            next_generation(db)
+
+        self.db.write(action)
+
+    def set_vector(self, model: Model, chunk: int, vector: Vectors) -> None:
+        """Store a vector of length 1 for a chunk, in place of the one that it has."""
+
+        def action(db: Connection) -> None:
+            self.vectors.put(db, model, chunk, vector)
             next_generation(db)
 
         self.db.write(action)

@@ -174,7 +174,9 @@ class SqliteDatabase(FileConnection):
     def __init__(self, path: str, *, create: bool = False) -> None:
         super().__init__(path)
         if not self._exists() and not create:
-            raise NoResults(f"No library at {path}. Make one with: quire add ./docs")
+            raise NoResults(
+                f"No library at {path}. Make one with: quire add ./docs", missing="library", name=path
+            )
         self._start(create)
 
     def _start(self, create: bool = False) -> None:

@@ -33,6 +33,7 @@ from quire.stores.sqlite.signatures import (
     unpacked,
     width_of,
 )
+from quire.stores.texts import digest_of
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -102,13 +103,20 @@ class VectorTable:
 
     def add(self, model: Model, chunks: Sequence[tuple[int, bytes]], found: Vectors, generation: int) -> None:
         """Store vectors of length 1 for chunks (row, digest of the text)."""
-        import numpy as np
-
-        scales = np.abs(found).max(axis=1, keepdims=True).astype(np.float32) / 127
-        whole = np.rint(found / np.where(scales > 0, scales, 1)).astype(np.int8)
-        blobs = [scale.tobytes() + row.tobytes() for scale, row in zip(scales, whole, strict=True)]
-        rows = [(*chunk, blob) for chunk, blob in zip(chunks, blobs, strict=True)]
+        rows = [(*chunk, blob) for chunk, blob in zip(chunks, _blobs(found), strict=True)]
         self._insert(model, rows, generation)
+
+    def put(self, model: Model, chunk: int, digest: bytes, vector: Vectors, generation: int) -> None:
+        """Store a vector for a chunk, in place of the one that it has. Its document's must be made again."""
+        held = "SELECT slot FROM vectors WHERE chunk = ? AND slot >> 32 = ?"
+        whole = chunk - chunk % MAX_CHUNKS, of_documents(model).id
+        self._assign({row[0]: 0 for row in self.db.execute(held, whole).fetchall()}, generation)
+        if slot := self.db.execute(held, (chunk, model.id)).fetchone():
+            (blob,) = _blobs(vector[None, :])
+            self.db.execute("UPDATE vectors SET vector = ? WHERE slot = ?", (blob, *slot))
+            self._patch({slot[0]: (chunk, signature_of(blob, model.dimension))}, 0, generation)
+        else:
+            self.add(model, [(chunk, digest)], vector[None, :], generation)
 
     def describe(self, models: Iterable[Model], counts: Mapping[int, int], generation: int) -> None:
         """Give documents of several chunks (row, how many) their vectors, if all their chunks have one."""
@@ -288,6 +296,15 @@ class VectorTable:
         return bytes(chunks), bytes(signatures)
 
 
+def _blobs(found: Vectors) -> list[bytes]:
+    """Vectors as they are stored: a scale, and a byte for each number."""
+    import numpy as np
+
+    scales = np.abs(found).max(axis=1, keepdims=True).astype(np.float32) / 127
+    whole = np.rint(found / np.where(scales > 0, scales, 1)).astype(np.int8)
+    return [scale.tobytes() + row.tobytes() for scale, row in zip(scales, whole, strict=True)]
+
+
 def of_documents(model: Model) -> Model:
     """What stands for a model where the vectors of whole documents are kept."""
     return replace(model, id=model.id + _DOCUMENTS)
@@ -374,6 +391,16 @@ class SqliteVectors(SqliteDatabase):
             rows = [(chunks[place].chunk, chunks[place].digest) for place in places]
             self.vectors.add(model, rows, vectors[places], self.generation() + 1)
             self._describe(model, {chunks[place].document for place in places})
+            self._next_generation()
+
+    def set_vector(self, model: Model, chunk: int, vector: Vectors) -> None:
+        """Store a vector of length 1 for a chunk, in place of the one that it has."""
+        with self._transaction():
+            rows = self.db.execute(f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id = ?", (chunk,)).fetchall()
+            for row in rows:
+                digest = digest_of(self._texts(chunk >> CHUNK_BITS).embedded(ChunkRow(*row)))
+                self.vectors.put(model, chunk, digest, vector, self.generation() + 1)
+                self._describe(model, [chunk >> CHUNK_BITS])
             self._next_generation()
 
     def _describe(self, model: Model, documents: Iterable[int]) -> None:

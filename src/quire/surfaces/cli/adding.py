@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quire.errors import SourceError
+from quire.errors import SourceError, Unreadable
 from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
 
@@ -92,10 +92,7 @@ def add(
                     more = _add_one(opened, source, given, bar)
                 report.join(more)
         except KeyboardInterrupt:
-            output.complain(
-                "Stopped. What was written is complete and can be searched; type the same to go on."
-            )
-            sys.exit(130)
+            output.stop("What was written is complete and can be searched; type the same to go on.")
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))
 
@@ -145,7 +142,7 @@ def refresh(
         for line in render.changes_lines(changes):
             click.echo(line)
     for failed in changes.failed:
-        output.complain(f"{failed.source}: {failed.reason}")
+        output.complain(render.failure_json(failed))
     sys.exit(render.NOTHING if changes else render.PARTLY if changes.failed else render.DONE)
 
 
@@ -187,7 +184,8 @@ def _all_missing(sources: tuple[str, ...]) -> Report | None:
 
     if any(source == "-" or is_web(source) or os.path.lexists(source) for source in sources):
         return None
-    return Report(failed=[Skipped(printable(source), "no such file or folder") for source in sources])
+    reason = "no such file or folder"
+    return Report(failed=[Skipped(printable(source), reason, Unreadable.code) for source in sources])
 
 
 def _add_one(opened: Library, source: str, given: dict[str, Any], bar: Progress) -> Report:
@@ -202,7 +200,7 @@ def _add_one(opened: Library, source: str, given: dict[str, Any], bar: Progress)
         if isinstance(error, SourceMoved) and _follows(error):
             opened.move_source(error.old, error.new)
             return opened.add(source, progress=bar, **given)
-        return Report(failed=[Skipped(error.source, error.reason)])
+        return Report(failed=[Skipped(error.source, error.reason, error.code)])
 
 
 def _follows(moved: SourceMoved) -> bool:
@@ -234,7 +232,7 @@ def _plan_each(library: str | None, sources: tuple[str, ...], given: dict[str, A
             try:
                 plans += opened.plan(source, after=plans, **given)
             except SourceError as error:
-                output.complain(str(error))
+                output.complain(error.to_json())
                 failed = True
     if failed and not plans:
         return render.FAILED

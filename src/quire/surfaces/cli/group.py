@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from quire.errors import QuireError
+from quire.errors import QuireError, UsageError
 from quire.surfaces.cli import options, output
 from quire.version import VERSION
 
@@ -19,11 +21,15 @@ def main() -> None:
     except QuireError as error:
         from quire.surfaces import render
 
-        output.complain(str(error))
+        output.complain(error.to_json())
         sys.exit(render.exit_code(error))
 
 
 class _Command(click.Command):
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own options, and the one that all commands have."""
+        return [*super().get_params(ctx), options.log_level]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read arguments; `-word` in a query is no option."""
         if not any(parameter.name == "query" for parameter in self.params):
@@ -55,13 +61,34 @@ class _Commands(click.Group):
     command_class = _Command
     group_class = type  # subgroups have this class, too
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own options, and the one that all commands have."""
+        return [*super().get_params(ctx), options.log_level]
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the options before the command."""
+        with _errors_shown():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. Ctrl-C ends it like other programs, unless it handles that itself."""
-        try:
+        with _errors_shown():
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            output.complain("Stopped.")
-            sys.exit(130)
+
+
+@contextmanager
+def _errors_shown() -> Iterator[None]:
+    """Show what click would show in its own way: an interruption, and wrong usage if JSON is wanted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.stop()
+    except click.UsageError as problem:
+        if not output.wants_json():
+            raise
+        command = problem.ctx.command_path if problem.ctx else "quire"
+        output.complain(UsageError(problem.format_message(), command=command).to_json())
+        sys.exit(problem.exit_code)
 
 
 @click.group(

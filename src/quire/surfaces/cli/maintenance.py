@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from quire.errors import EmbeddingError
 from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
 
@@ -62,8 +63,7 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
         try:
             done = opened.copy(opening.in_utf8(to), progress=bar)
         except KeyboardInterrupt:
-            output.complain("Stopped. What was copied is complete; type the same command to go on.")
-            sys.exit(130)
+            output.stop("What was copied is complete; type the same command to go on.")
     if as_json:
         output.print_json(asdict(done))
     else:
@@ -89,21 +89,22 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
       quire embed --model ollama/mxbai-embed-large
       QUIRE_EMBED_KEY=... quire embed --model openai/text-embedding-3-small
     """
+    from quire.sources.files import Skipped
     from quire.surfaces import render
 
     with opening.open_library(library) as opened, output.progress_bar() as bar:
         try:
             done = opened.embed(model, progress=bar)
         except KeyboardInterrupt:
-            output.complain("Stopped. What was embedded is kept; type the same command to go on.")
-            sys.exit(130)
-        rows = opened.store.documents_by_row(done.failed)
-    for row, reason in done.failed.items():
-        output.complain(f"{rows[row].address}: {reason}")
+            output.stop("What was embedded is kept; type the same command to go on.")
+        refused = opened.unembeddable().items()
+    failed = [Skipped(address, why, EmbeddingError.code) for address, why in refused]
+    for one in failed:
+        output.complain(render.failure_json(one))
     if done.searched_with != done.model:
         output.note(f"Searches still use {done.searched_with}: {done.model} has not embedded everything.")
     if as_json:
-        output.print_json(render.embedded_json(done, rows))
+        output.print_json(render.embedded_json(done, failed))
     else:
         click.echo(render.embedded_line(done))
     sys.exit(render.PARTLY if done.failed else render.DONE)

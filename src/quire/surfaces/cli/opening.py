@@ -25,7 +25,7 @@ def open_library(name: str | None, *, create: bool = False) -> Library:
             raise
         import shlex
 
-        raise NoResults(f"{problem} -L {shlex.quote(name)}") from None
+        raise NoResults(f"{problem} -L {shlex.quote(name)}", **problem.details) from None
 
 
 def library_url(name: str | None, *, create: bool = False) -> str:

@@ -26,6 +26,21 @@ library_option = click.option(
 )
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each answer.")
 
+
+def _show_log(_: click.Context, __: click.Parameter, level: str | None) -> None:
+    if level:
+        from quire.surfaces import logs
+
+        logs.show_log(level)
+
+
+log_level = click.Option(
+    ["--log-level"],
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    callback=_show_log,
+    expose_value=False,
+    help="Show the log on stderr, from this level on.  [default: warnings, without times]",
+)
 path_option = click.option(
     "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
 )

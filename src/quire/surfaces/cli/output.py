@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+from quire.errors import Interrupted
 
 if TYPE_CHECKING:
     from quire.ingest.report import Report
@@ -32,11 +35,29 @@ def note_no_sources() -> None:
     note("The library has no sources. Name one with: quire add ./docs")
 
 
-def complain(text: str) -> None:
-    """Tell the user on stderr what went wrong, in one line."""
+def complain(error: dict[str, Any]) -> None:
+    """Tell the user on stderr what went wrong, in one line: code, message and details if JSON is wanted."""
     from quire.surfaces import render
 
-    click.secho(f"quire: {render.line(render.cut(text))}", fg="red", err=True)
+    if wants_json():
+        click.echo(render.as_json({"error": error}), err=True)
+    else:
+        click.secho(f"quire: {render.line(render.cut(error['message']))}", fg="red", err=True)
+
+
+def stop(why: str = "") -> NoReturn:
+    """End a command that a person interrupted."""
+    from quire.surfaces import render
+
+    error = Interrupted(f"Stopped. {why}".strip())
+    complain(error.to_json())
+    sys.exit(render.exit_code(error))
+
+
+def wants_json() -> bool:
+    """Whether the command was asked for JSON; known even if its options are wrong."""
+    args = list(takewhile(lambda arg: arg != "--", sys.argv[1:]))
+    return bool({"--json", "--format=json"} & {*args}) or ("--format", "json") in pairwise(args)
 
 
 def progress_bar() -> Any:
@@ -51,7 +72,7 @@ def show_report(report: Report, as_json: bool, *, names_missing: bool = True) ->
     from quire.surfaces import render
 
     for failed in report.failed:
-        complain(f"{failed.source}: {failed.reason}")
+        complain(render.failure_json(failed))
     for warning in (*(f"skipped {s.source}: {s.reason}" for s in report.skipped), *report.warnings):
         note(warning)
     if as_json:

@@ -26,7 +26,7 @@ def each_document(files: tuple[str, ...], settings: Config, do: Callable[[Tree],
             document = _read(name, settings)
             do(Tree(document, settings.tree))
         except QuireError as error:
-            output.complain(str(error))
+            output.complain(error.to_json())
             code = render.exit_code(error)
         else:
             done += 1

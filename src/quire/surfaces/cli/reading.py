@@ -1,4 +1,4 @@
-"""`quire read`, `toc` and `list`: documents, their outlines, and which there are."""
+"""`quire read`, `toc`, `chunks` and `list`: documents, their outlines and chunks, and which there are."""
 
 from __future__ import annotations
 
@@ -91,6 +91,35 @@ def _is_stored(name: str) -> bool:
     from quire.address import parse_id
 
     return (":" in name or parse_id(name) is not None) and not os.path.exists(name)  # noqa: PTH110
+
+
+@quire.command()
+@options.library_option
+@click.argument("address", metavar="ADDRESS|ID")
+@options.json_flag
+def chunks(library: str | None, address: str, as_json: bool) -> None:
+    """Print the chunks of an indexed document, or of a section: the id, place and size of each.
+
+    With --json, the text and all else that is stored of each, one chunk on a line.
+
+    \b
+    Examples:
+      quire chunks docs:guide.md
+      quire chunks docs:guide.md#install --json
+      quire chunks 4ddb31e4-245c-58b2-bae1-b7ad97c7eac4
+    """
+    from dataclasses import asdict
+
+    from quire.surfaces import render
+
+    with opening.open_library(library) as opened:
+        found = opened.chunks(address)
+    for chunk in found:
+        if as_json:
+            output.print_json(asdict(chunk))
+        else:
+            size = f"lines {chunk.start_line:,}–{chunk.end_line:,}, {render.counted(chunk.tokens, 'token')}"
+            click.echo(f"{chunk.id}  {render.line(chunk.address)}  ({size})")
 
 
 @quire.command("list")

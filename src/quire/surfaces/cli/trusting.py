@@ -74,7 +74,8 @@ def _revoke(file: Path | None) -> None:
     path = _named(file)
     path = path.parent.resolve() / path.name
     if not trust.revoke(path):
-        raise NoResults(f"{path} is not trusted. See what is with: quire trust --list")
+        said = f"{path} is not trusted. See what is with: quire trust --list"
+        raise NoResults(said, missing="trust", name=str(path))
     click.echo(f"No longer trusted: {_shown(path)}")
 
 
@@ -100,7 +101,8 @@ def _named(file: Path | None) -> Path:
     if file is None:
         if found := settings.project_file():
             return found
-        raise NoResults(f"No {settings.FILE} here or in a folder above. Name one: quire trust FILE")
+        said = f"No {settings.FILE} here or in a folder above. Name one: quire trust FILE"
+        raise NoResults(said, missing="file", name=settings.FILE)
     path = file / settings.FILE if file.is_dir() else file
     if path.name != settings.FILE:
         raise SettingError(str(path), f"is not named {settings.FILE}, so Quire never reads it")

@@ -46,6 +46,7 @@ Question = Annotated[
         description='What to look for: words, "a phrase", -not, a OR b, prefix*, heading:word, tag:word.',
     ),
 ]
+Background = Annotated[bool, Field(description="Return at once with a job, whose progress status shows.")]
 Limit = Annotated[int, Field(ge=1, le=100, description="How many results.")]
 Mode = Annotated[
     Literal["hybrid", "keyword", "semantic"],

@@ -89,7 +89,7 @@ class Job:
             self.state, self.result = "failed", str(problem) if known else "The server's log says why."
             log.log(logging.INFO if known else logging.ERROR, "job %s failed", self.id, exc_info=problem)
         else:
-            self.state = "failed" if work.result().is_error else "done"
+            self.state = "failed" if work.result().error else "done"
             self.result = work.result().text
 
 

@@ -18,6 +18,7 @@ from quire import sentences
 from quire.config import TokenSettings
 from quire.errors import (
     EmbeddingError,
+    InternalError,
     LibraryError,
     NoResults,
     QuireError,
@@ -32,6 +33,7 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
 )
 _LONGEST_ERROR = 400  # characters: one may name every heading of a document
+_MOST_VALUES = 20  # of a list in an error
 _CODE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 # The commands in the library's messages, and what agents do instead.
 _FOR_AGENTS = {
@@ -57,7 +59,7 @@ class Answer:
 
     text: str
     data: dict[str, Any] | None = None
-    is_error: bool = False
+    error: dict[str, Any] | None = None  # code, message and details
 
 
 def visible(text: str) -> str:
@@ -106,7 +108,13 @@ def failure(error: QuireError) -> Answer:
     advice = next(_ADVICE[kind] for kind in type(error).__mro__ if kind in _ADVICE)
     said = str(error)
     said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}…"
-    return Answer(f"{advice}\n\n{quoted_note(said)}", is_error=True)
+    return Answer(f"{advice}\n\n{quoted_note(said)}", error=error.to_json())
+
+
+def internal_failure(tool: str) -> Answer:
+    """What to say of a bug."""
+    said = f"{tool} failed inside Quire; the server's log says why."
+    return Answer(said, error=InternalError(said).to_json())
 
 
 def nothing(of_entries: bool, read_only: bool) -> Answer:
@@ -115,7 +123,23 @@ def nothing(of_entries: bool, read_only: bool) -> Answer:
     if of_entries:
         what, tool, command = ("remembered", "remember", "quire remember TEXT")
     how = f"a person must type: {command}" if read_only else f"call {tool}"
-    return Answer(f"Nothing is {what} yet: {how}.", is_error=True)
+    said = f"Nothing is {what} yet: {how}."
+    missing = "memories" if of_entries else "documents"
+    return Answer(said, error=NoResults(said, missing=missing).to_json())
+
+
+def visible_error(error: dict[str, Any]) -> dict[str, Any]:
+    """An error as data for a client: its texts are visible and not too long."""
+    return {name: _visible(value) for name, value in error.items()}
+
+
+def _visible(value: Any) -> Any:
+    if isinstance(value, str):
+        said = visible(value)
+        return said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}…"
+    if isinstance(value, dict):
+        return visible_error(value)
+    return [_visible(one) for one in value[:_MOST_VALUES]] if isinstance(value, list) else value
 
 
 def short_digest(*values: object) -> str:

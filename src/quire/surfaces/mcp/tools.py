@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from quire.config import TokenSettings
-from quire.errors import NoResults, nearest
+from quire.errors import no_collection
 from quire.surfaces import render
 from quire.surfaces.mcp.arguments import (
     MAX_TOKENS,
     Address,
     Arguments,
+    Background,
     Collection,
     Cursor,
     Limit,
@@ -38,9 +39,11 @@ if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no librar
     from quire.context import Context as Pack
     from quire.ingest.report import Report
     from quire.library import Library
+    from quire.records import StoredChunk
     from quire.result import Result
     from quire.searcher import Found
     from quire.stores import DocumentRow
+    from quire.sync import Changes
     from quire.tree import Section
 
 _MOST_SHOWN = 20  # collections and documents without vectors in a status
@@ -103,20 +106,34 @@ class Read(Arguments):
     heading: Annotated[
         str, Field(max_length=5000, description="A heading in it, or a path of them: Install > Linux.")
     ] = ""
+    chunks: Annotated[bool, Field(description="Each of its chunks apart, with its id.")] = False
     max_tokens: MaxTokens = MAX_TOKENS
     cursor: Cursor = ""
 
 
 def read(library: Library, asked: Read) -> Answer:
-    """A passage in a fence, with its address, breadcrumb and lines."""
+    """A passage in a fence, with its address, breadcrumb and lines; or the chunks that it was cut into."""
     with library.store.reading():
         found = library.read(asked.address, meant(asked.heading) or None)
+        if asked.chunks:
+            return _chunks(_page("read", asked, library, library.store.version()), library, found.address)
         row = library.document(asked.address)
         page = _page("read", asked, library, row and row.checksum)
     said = [f"{_DATA}\n", f"> {on_one_line(found.address)}"]
     said += [f"> {on_one_line(found.breadcrumb.removeprefix('> '))}", *map(quoted_note, found.notes)]
     said += ["> The file has changed since it was indexed."] if found.stale else []
     return Answer(page.passage("\n".join(said), visible(found.text), found.start_line))
+
+
+def _chunks(page: Page, library: Library, address: str) -> Answer:
+    found = library.chunks(address)
+    head = f"{render.counted(len(found), 'chunk')}. {_DATA}"
+    return Answer(page.rows(head, map(_chunk, found[page.start :]), len(found), gap="\n\n")[0])
+
+
+def _chunk(chunk: StoredChunk) -> str:
+    where = f"lines {chunk.start_line:,}–{chunk.end_line:,}, {render.counted(chunk.tokens, 'token')}"
+    return f"> {on_one_line(chunk.address)} (id {chunk.id}, {where})\n{fenced(visible(chunk.text))}"
 
 
 class Toc(Arguments):
@@ -158,8 +175,7 @@ def list_documents(library: Library, asked: List) -> Answer:
         page = _page("list", asked, library, library.store.version())
         rows = library.documents(asked.collection or None)
         if asked.collection and not rows:
-            known = library.store.collections()
-            raise NoResults(f"No collection {asked.collection!r}. {nearest(asked.collection, known)}")
+            raise no_collection(asked.collection, library.store.collections())
     shown = [_document(page, row) for row in rows[page.start : page.start + asked.max_tokens // 10]]
     lines = map(_document_line, shown[: _fitting(page, shown)])
     text, end = page.rows(f"{render.counted(len(rows), 'document')}. {_DATA}", lines, len(rows))
@@ -326,36 +342,75 @@ class Add(Arguments):
     collection: Annotated[
         str, Field(max_length=500, description="What to file it under; else the folder's name, or content.")
     ] = ""
-    background: Annotated[
-        bool, Field(description="Return at once with a job, whose progress status shows.")
-    ] = False
+    external: Annotated[bool, Field(description="Other people's documents, which cannot be promoted.")] = (
+        False
+    )
+    background: Background = False
     max_tokens: MaxTokens = MAX_TOKENS
 
 
-def added(asked: Add, report: Report, settings: TokenSettings) -> Answer:
+class Refresh(Arguments):
+    """Bring the documents up to date with their files and pages, or check which have changed."""
+
+    check: Annotated[bool, Field(description="Only list what is new, changed or gone.")] = False
+    background: Background = False
+    max_tokens: MaxTokens = MAX_TOKENS
+
+
+def checked(asked: Refresh, changes: Changes, settings: TokenSettings) -> Answer:
+    """What is new, changed or gone."""
+    page = Page("refresh", asked.model_dump(), "", settings)
+    lines = [*render.changes_lines(changes)]
+    lines += [f"failed: {one.source}: {one.reason}" for one in changes.failed]
+    head = f"{render.counted(len(lines), 'document')} to bring up to date." if lines else "All is up to date."
+    rows = [f"> - {on_one_line(line)}" for line in lines]
+    return Answer(page.rows(head, rows, len(rows), cursors=False)[0])
+
+
+def indexed(asked: Add | Refresh, report: Report, settings: TokenSettings) -> Answer:
     """What an indexing run did."""
-    page = Page("add", asked.model_dump(), "", settings)
+    page = Page(type(asked).__name__.lower(), asked.model_dump(), "", settings)
     lines = [f"failed: {one.source}: {one.reason}" for one in report.failed]
     lines += [f"skipped: {one.source}: {one.reason}" for one in report.skipped]
     lines += [f"warning: {said}" for said in report.warnings]
     lines += [f"kept, though its file is gone: {address}" for address in report.missing]
     rows = [f"> - {on_one_line(line)}" for line in lines]
     text, _ = page.rows(f"{render.report_line(report)}.", rows, len(rows), cursors=False)
-    return Answer(text, is_error=render.report_code(report) == render.FAILED)
+    failed = render.report_code(report) == render.FAILED
+    return Answer(text, error=render.report_error(report) if failed else None)
+
+
+class Promote(Arguments):
+    """Make a document important, so that it ranks higher, critical, so that context has it, or standard."""
+
+    address: Annotated[Address, Field(description="collection:path, or an id.")]
+    level: Literal["standard", "important", "critical"]
+    max_tokens: MaxTokens = MAX_TOKENS
+
+
+def promote(library: Library, asked: Promote) -> Answer:
+    """The document and its new level."""
+    row = library.promote(asked.address, asked.level)
+    return Answer(f"It is {row.promotion} now.\n\n> {on_one_line(row.address)}")
 
 
 class Remove(Arguments):
     """Take documents out of the library, by address or a whole collection; files are never touched."""
 
     addresses: Annotated[NameList, Field(description="Documents, as collection:path, or their ids.")] = []
-    collection: Annotated[str, Field(max_length=500, description="A whole collection instead.")] = ""
+    collection: Annotated[
+        str, Field(max_length=500, description="A collection instead: project@branch, or project@* for all.")
+    ] = ""
+    paths: Paths = []
     dry_run: Annotated[bool, Field(description="Only say what would be removed.")] = False
     max_tokens: MaxTokens = MAX_TOKENS
 
 
 def remove(library: Library, asked: Remove) -> Answer:
     """What was removed."""
-    rows = library.remove(*asked.addresses, collection=asked.collection or None, dry_run=asked.dry_run)
+    rows = library.remove(
+        *asked.addresses, collection=asked.collection or None, paths=asked.paths, dry_run=asked.dry_run
+    )
     return _gone("remove", asked, library, rows, "Would remove" if asked.dry_run else "Removed")
 
 
@@ -440,6 +495,8 @@ TOOLS = (
     Tool("context", ContextArguments, context),
     Tool("recall", Recall, recall, of_entries=True),
     Tool("add", Add, writes=True, creates=True, destructive=True, open_world=True),
+    Tool("refresh", Refresh, writes=True, destructive=True, open_world=True),
+    Tool("promote", Promote, promote, writes=True),
     Tool("remove", Remove, remove, writes=True, destructive=True),
     Tool("remember", Remember, remember, writes=True, creates=True, of_entries=True),
     Tool("forget", Forget, forget, writes=True, destructive=True, of_entries=True),

@@ -25,8 +25,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from quire import redact
 from quire.errors import SettingError
+from quire.surfaces import logs
 from quire.surfaces.mcp.server import Service
 
 if TYPE_CHECKING:
@@ -112,16 +112,8 @@ def _until_done(service: Service, run: Callable[[], None]) -> None:
 
 
 def _log_to_stderr() -> None:
-    """Log warnings and worse, without the secrets of the URLs in them."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Redacted(logging.BASIC_FORMAT))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-
-class _Redacted(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        """Write a record, its traceback included."""
-        return redact.text(super().format(record))
+    """Log warnings and worse of everything that runs here; --log-level decides for Quire itself."""
+    logging.basicConfig(level=logging.WARNING, handlers=[logs.handler(logging.BASIC_FORMAT)])
 
 
 def _is_local(host: str) -> bool:

@@ -1,0 +1,163 @@
+"""What a library stores of sections and chunks, as records with ids and times, for programs.
+
+Always: the texts of a document's sections, in order, join to its text; a chunk's text is the span that it
+names. Times are those of the document: its parts are written with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from quire.address import id_of, of_part, of_section
+from quire.document import text_of
+from quire.stores import MAX_CHUNKS, ChunkRow, DocumentRow, SectionRow, Store
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSection:
+    """A section of a stored document. Its text ends where its first subsection begins."""
+
+    id: str
+    document_id: str
+    parent_id: str | None  # None for the root, which holds what is before the first heading
+    address: str
+    heading: str | None  # None for the root
+    level: int  # 0 for the root, 1 to 6 for headings
+    position: int  # in the document, from 0
+    text: str
+    tokens: int  # with its subsections
+    start: int
+    end: int
+    byte_start: int
+    byte_end: int
+    start_line: int
+    end_line: int
+    created_at: int  # milliseconds: when its document was first stored
+    updated_at: int  # and when this version of it was
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk of a stored document."""
+
+    id: str
+    document_id: str
+    address: str
+    kind: str  # document, external, memory or knowledge
+    index: int  # in the document, from 0
+    text: str
+    tokens: int
+    start: int
+    end: int
+    byte_start: int
+    byte_end: int
+    start_line: int
+    end_line: int
+    header_path: str
+    promotion: str  # of its document
+    embedded: bool  # whether it has a vector of the model that searches use
+    created_at: int  # milliseconds: when its document was first stored
+    updated_at: int  # and when this version of it was
+
+
+def sections(store: Store, row: DocumentRow) -> list[StoredSection]:
+    """The sections of a document, in order."""
+    text, rows = text_of(store.source(row.seq)), store.sections(row.seq)
+    ids = [id_of(row.kind, of_section(row.address, section.slug)) for section in rows]
+    return [_section(row, section, ids, text) for section in rows]
+
+
+def _section(row: DocumentRow, section: SectionRow, ids: Sequence[str], text: str) -> StoredSection:
+    return StoredSection(
+        ids[section.position],
+        row.id,
+        ids[section.parent] if section.position else None,
+        of_section(row.address, section.slug),
+        section.title if section.position else None,
+        section.level,
+        section.position,
+        text[section.start : section.own_end],
+        section.tokens,
+        section.start,
+        section.own_end,
+        section.byte_start,
+        section.byte_own_end,
+        section.start_line,
+        section.own_end_line,
+        row.created_at,
+        row.updated_at,
+    )
+
+
+def chunks(store: Store, row: DocumentRow, start: int, end: int) -> list[StoredChunk]:
+    """The chunks of a document that begin between two places of its text, in order."""
+    rows = [chunk for chunk in _rows(store, row) if start <= chunk.start < end or chunk.start == start]
+    return _chunks(store, row, rows)
+
+
+def chunk(store: Store, row: DocumentRow, id: str) -> StoredChunk | None:
+    """The chunk of a document that has an id; None for the id of a section of several chunks."""
+    slugs = [section.slug for section in store.sections(row.seq)]
+    found = [one for one in _rows(store, row) if id_of(row.kind, _address(row, slugs, one)) == id]
+    return next(iter(_chunks(store, row, found)), None)
+
+
+def row_of(row: DocumentRow, record: StoredChunk) -> int:
+    """The number by which a store knows a chunk."""
+    return row.seq * MAX_CHUNKS + record.index
+
+
+def _rows(store: Store, row: DocumentRow) -> list[ChunkRow]:
+    first = row.seq * MAX_CHUNKS
+    return list(store.chunks(range(first, first + row.chunk_count)).values())
+
+
+def _chunks(store: Store, row: DocumentRow, rows: Collection[ChunkRow]) -> list[StoredChunk]:
+    if not rows:
+        return []
+    text, sections = text_of(store.source(row.seq)), store.sections(row.seq)
+    embedded = _embedded(store, [chunk.id for chunk in rows])
+    slugs = [section.slug for section in sections]
+    found = []
+    for one in sorted(rows, key=lambda chunk: chunk.id):
+        address = _address(row, slugs, one)
+        header_path, is_embedded = sections[one.section].header_path, one.id in embedded
+        found.append(_chunk(row, one, address, text[one.start : one.end], header_path, is_embedded))
+    return found
+
+
+def _chunk(
+    row: DocumentRow, chunk: ChunkRow, address: str, text: str, header_path: str, embedded: bool
+) -> StoredChunk:
+    return StoredChunk(
+        id_of(row.kind, address),
+        row.id,
+        address,
+        row.kind,
+        chunk.id % MAX_CHUNKS,
+        text,
+        chunk.tokens,
+        chunk.start,
+        chunk.end,
+        chunk.byte_start,
+        chunk.byte_end,
+        chunk.start_line,
+        chunk.end_line,
+        header_path,
+        row.promotion,
+        embedded,
+        row.created_at,
+        row.updated_at,
+    )
+
+
+def _embedded(store: Store, chunks: Iterable[int]) -> Collection[int]:
+    """Those of the chunks that have a vector of the model that searches use."""
+    active = next((model for model in store.models() if model.active), None)
+    return store.vectors_of(active, chunks).keys() if active else ()
+
+
+def _address(row: DocumentRow, slugs: Sequence[str], chunk: ChunkRow) -> str:
+    slug = slugs[chunk.section]
+    return of_part(of_section(row.address, slug), chunk.part, is_root=not slug)
