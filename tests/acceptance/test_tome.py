@@ -91,6 +91,38 @@ def test_t1_a_document_has_its_id_collection_url_path_hash_and_times(
     assert changed.checksum == hashlib.sha256(source + b"More.\r\n").hexdigest()
 
 
+def test_t2_a_section_has_its_id_document_parent_heading_level_text_and_place(
+    library: quire.Library,
+) -> None:
+    """T2: A section has an id, document, parent, heading, level, text, position and times, and is found."""
+    library.add(content=GUIDE, path="guide.md", collection="docs")
+    sections, document = library.sections("docs:guide.md"), library.document("docs:guide.md")
+    assert document is not None
+    heading_of = {section.id: section.heading for section in sections}
+    assert len(heading_of) == 6
+    assert [(s.position, s.level, s.heading, heading_of.get(s.parent_id or "")) for s in sections] == [
+        (0, 0, None, None),
+        (1, 1, "Guide", None),
+        (2, 2, "Install", "Guide"),
+        (3, 3, "Linux", "Install"),
+        (4, 2, "Use", "Guide"),
+        (5, 3, "Linux", "Use"),
+    ]
+    assert [section.parent_id is None for section in sections] == [True, *[False] * 5]
+    assert "".join(section.text for section in sections) == GUIDE
+    assert sections[2].text == "## Install\n\nUse the package manager.\n\n"
+    for section, word in zip(sections, ("before", "welcome", "manager", "apt", "use", "there"), strict=True):
+        assert library.read(section.id).address == section.address
+        assert library.search(word).results[0].address == section.address
+        assert section.document_id == document.id
+        assert (section.created_at, section.updated_at) == (document.created_at, document.updated_at)
+    library.add(content=GUIDE.replace("apt", "dnf"), path="guide.md", collection="docs")
+    changed = library.sections("docs:guide.md")
+    assert [section.id for section in changed] == [section.id for section in sections]
+    assert changed[3].created_at == sections[3].created_at < changed[3].updated_at
+    assert library.search("dnf").results[0].address == changed[3].address
+
+
 def test_t3_a_subtree_that_fits_is_one_chunk() -> None:
     """T3: A heading with all below it is one chunk if it has at most max_tokens, which is 8,000."""
     text = section("# A", 2000) + section("## B", 4000) + section("### C", 2000)
