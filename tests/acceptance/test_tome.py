@@ -237,6 +237,24 @@ def test_t8_toc_is_the_heading_structure(library: quire.Library) -> None:
     ]
 
 
+def test_t9_get_returns_the_whole_document(library: quire.Library, web: Site) -> None:
+    """T9: A document is read whole, every byte of it; an llms-full.txt too, at its own address."""
+    library.config = config(WEB)
+    source = "\ufeffBefore.\r\n\r\n# Ä\r\n\r\n## Empty\r\n\r\n## B\r\n\r\ntext".encode()
+    library.add(content=GUIDE, path="guide.md", collection="docs")
+    library.add(content=source, path="odd.md", collection="docs")
+    assert library.read("docs:guide.md").text == GUIDE
+    assert library.read("docs:odd.md").text.encode() == library.source("docs:odd.md") == source
+    full = "".join(f"# {title}\n\nAll about {title}.\n\n" for title in ("Pumps", "Valves", "Ähren"))
+    web.page("/llms-full.txt", full.encode())
+    library.add(
+        web.page("/llms.txt", b"# Site\n\n- [Pumps](/pumps)\n- [Valves](/valves)\n"), collection="full"
+    )
+    assert library.read("full:llms-full.txt").text == full
+    assert library.source("full:llms-full.txt") == full.encode()
+    assert {row.title for row in library.documents("full")} >= {"Pumps", "Valves", "Ähren"}
+
+
 def test_t10_get_with_a_heading_returns_the_section_and_all_below_it(library: quire.Library) -> None:
     """T10: A heading's section is read with all below it, by slug, by heading text or by a path `A > B`."""
     library.add(content=GUIDE, path="guide.md", collection="docs")
