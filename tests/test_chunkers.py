@@ -280,6 +280,31 @@ def test_a_code_block_is_never_split() -> None:
     assert [t for t in texts(text, "headers") if fence in t]
 
 
+@pytest.mark.parametrize("gap", ["", "\n", "\n\n\n"])
+def test_a_heading_stays_with_the_code_block_under_it(gap: str) -> None:
+    """H10 and ruling: never-split wins, so the heading of a long fence is no chunk of its own."""
+    fence = "```\n" + lines(1500, "code") + "```\n"
+    text = f"## A\n{gap}{fence}\n## B\n\n{lines(10)}\n#### C\n{gap}{fence}\n## D\n{gap}"
+    text += f"#### E\n{gap}{fence}\n{lines(5)}"
+    chunks = quire.chunk(text, "headers")
+    assert [(c.text.split("\n")[0], c.text.count("code")) for c in chunks] == [
+        ("## A", 1500),
+        ("## B", 0),
+        ("#### C", 1500),
+        ("## D", 1500),
+        ("line", 0),
+    ]
+    assert "".join(c.text for c in chunks) == text
+
+
+def test_a_heading_stays_with_the_paragraph_under_it() -> None:
+    """H8: a section is cut between paragraphs, never after a heading."""
+    text = "## A\n\n" + lines(996) + "\n#### B\n\n" + lines(996) + "\n"
+    assert [t.split("\n")[0] for t in texts(text, "headers")] == ["## A", "#### B"]
+    setext = "## A\n\n" + lines(996) + "\nB\n-\n\n" + lines(1200)
+    assert [t.split("\n")[0] for t in texts(setext, "headers")] == ["## A", "B"]
+
+
 def test_the_source_is_never_modified(tmp_path: object) -> None:
     """H4: chunking works on a copy of nothing: the document's bytes stay as they are."""
     source = b"\xef\xbb\xbf## A\r\n\r\nx\r\n"

@@ -127,6 +127,26 @@ def test_reading_in_a_pipe_gives_the_exact_bytes(place: Path) -> None:
     assert done.stdout == source
 
 
+def test_every_command_takes_the_names_that_read_takes(place: Path) -> None:
+    """A stranger found: `quire toc public/p.md` failed where `quire read public/p.md` worked."""
+    (place / "docs" / "public").mkdir()
+    (place / "docs" / "public" / "p.md").write_text(GUIDE)
+    run(place, "add", "docs", "-L", "l.db")
+    listed = map(json.loads, run(place, "list", "--json", "-L", "l.db")[0].splitlines())
+    (id,) = (row["id"] for row in listed if row["path"] == "public/p.md")
+    for name in ("docs:public/p.md", "public/p.md", id):
+        assert run(place, "read", name, "-L", "l.db")[0] == GUIDE
+        assert "  Install" in run(place, "toc", name, "-L", "l.db")[0]
+        assert run(place, "promote", name, "important", "-L", "l.db")[0] == "docs:public/p.md is important.\n"
+        assert run(place, "remove", name, "--dry-run", "-L", "l.db")[0] == "docs:public/p.md\n"
+    out, err = run(place, "toc", "docs/guide.md", "public/p.md", "absent.md", "-L", "l.db", code=3)
+    assert [line.split("  (")[0] for line in out.splitlines()] == ["Guide", "  Install", "  Use"] * 2
+    assert err == "quire: absent.md: no such file or directory\n"
+    assert "No document 'docs:absent.md'" in run(place, "toc", "docs:absent.md", "-L", "l.db", code=1)[1]
+    assert "absent.md: no such file" in run(place, "toc", "absent.md", "-L", "none.db", code=4)[1]
+    assert "No library at none.db" in run(place, "toc", "docs:guide.md", "-L", "none.db", code=1)[1]
+
+
 def test_a_progress_bar_is_shown_to_people_only(place: Path) -> None:
     """People first: a bar on a terminal's stderr, nothing in a pipe."""
     for number in range(30):

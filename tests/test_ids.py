@@ -22,7 +22,7 @@ from quire.stores.sqlite import SqliteStore
 from tests import postgres
 from tests.commands import run
 from tests.mcp_client import ask, parameters, refused, talk
-from tests.schemas import make_older
+from tests.schemas import make_schema
 from tests.words import WORDS
 
 LONG = "".join(f"Sentence {number} is about topic{number} and nothing else.\n\n" for number in range(120))
@@ -313,7 +313,7 @@ def test_a_library_of_before_gets_its_ids(library_url: str, docs: Path) -> None:
         library.add(docs)
         library.remember(LONG, name="long")
         before = every_address(library)
-    make_older(library_url)
+    make_schema(library_url, 4 if library_url.startswith("postgres") else 6)
     with Library.open(library_url, config=SMALL) as library:
         assert every_address(library) == before
         assert_ids_lead_back(library)

@@ -294,6 +294,26 @@ def test_what_is_not_there_is_told_from_no_match(library: Library) -> None:
         library.recall("deploy", limit=0)
 
 
+def test_a_search_says_that_there_are_only_memories(library: Library) -> None:
+    """A stranger found: with only memories left, search spoke of filters that nobody gave."""
+    library.remember("We deploy on Tuesdays.")
+    library.add(content="# Deploying\n", path="a.md")
+    assert library.search("xyzzy").notes[0].startswith("No match in 1 document")
+    assert library.search("deploy", paths=["b"]).notes == ("No document is within these filters.",)
+    library.remove("content:a.md")
+    only = "has no documents, only 1 memory. Search there with: quire recall"
+    for text in ("deploy", "xyzzy"):
+        with pytest.raises(NoResults, match=f"^The library {only}$"):
+            library.search(text)
+    library.remember("And on Fridays.")
+    library.learn("Deploying takes an hour.")
+    with pytest.raises(NoResults, match="only 2 memories and 1 piece of knowledge"):
+        library.context("deploy")
+    with pytest.raises(NoResults, match="Collection knowledge has no documents, only 1 piece of knowledge"):
+        library.search("deploy", collection="knowledge")
+    assert len(library.recall("deploy").results) == 2
+
+
 def test_a_memory_is_recalled_by_its_meaning(library_url: str) -> None:
     """B11: hybrid, with the model that comes along."""
     with Library.open(library_url, create=True) as library:

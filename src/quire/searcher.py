@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from quire.freshness import other_words
 from quire.query import Query, Term
 from quire.rank import Ranking
 from quire.result import Hit, Merged, Node, Result
+from quire.sources.entries import KINDS
 from quire.spelling import respelled
 from quire.stores import Filters, Model, Store
 
@@ -386,11 +388,29 @@ def _is_within(nodes: Nodes, hit: Hit, whole: set[tuple[int, int]]) -> bool:
 
 
 def _no_match(store: Store, asked: Query, filters: Filters) -> str:
+    """What to say if nothing matches. Raises NoResults if there are only memories to search."""
     chunks = store.counts().chunks
     documents = store.documents(filters)
     if not documents:
+        _check_documents(store, filters)
         return "No document is within these filters."
     close = nearest(asked.text, [row.title for row in documents[:5000]])
     said = f" {close}" if close.startswith("Did") else ""
     noun = "document" if len(documents) == 1 else "documents"
     return f"No match in {len(documents):,} {noun} ({chunks:,} chunks in the library).{said}"
+
+
+def _check_documents(store: Store, filters: Filters) -> None:
+    """Raise NoResults if a library, or a collection, has memories but none of the kinds to search."""
+    if set(filters.kinds) & set(KINDS) or store.documents(Filters(filters.collection, filters.kinds)):
+        return
+    counts = Counter(row.kind for row in store.documents(Filters(filters.collection, KINDS)))
+    where = f"Collection {filters.collection}" if filters.collection else "The library"
+    if has := " and ".join(_remembered(kind, counts[kind]) for kind in KINDS if counts[kind]):
+        said = f"{where} has no documents, only {has}. Search there with: quire recall"
+        raise NoResults(said, missing="documents")
+
+
+def _remembered(kind: str, number: int) -> str:
+    one, more = ("memory", "memories") if kind == "memory" else ("piece of knowledge", "pieces of knowledge")
+    return f"{number:,} {one if number == 1 else more}"

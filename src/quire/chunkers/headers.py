@@ -1,12 +1,13 @@
 """Cut long documents at their H2 and H3 headings; keep short ones whole (header chunks).
 
-A section over the limit is cut between paragraphs; a code block is never cut.
+A section over the limit is cut between paragraphs; a code block is never cut, and a heading stays with what
+follows it.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from quire.chunkers.base import Cut, pack_spans
@@ -58,4 +59,16 @@ def _paragraphs(tree: Tree, start: int, end: int, max_lines: int) -> Iterator[in
         last = bisect_right(lines, at) + max_lines - 1
         return lines[last] if last < len(lines) else end
 
-    return pack_spans(start, end, tree.breaks(start, end), reach)
+    return pack_spans(start, end, _places(tree, start, end), reach)
+
+
+def _places(tree: Tree, start: int, end: int) -> list[int]:
+    """Where paragraphs begin, but for the first under each heading: it stays with its heading."""
+    first, last = (bisect_left(tree.headings, at, key=lambda heading: heading.start) for at in (start, end))
+    heads = [heading.end for heading in tree.headings[first:last]]
+
+    def is_alone(place: int) -> bool:
+        above = bisect_right(heads, place) - 1
+        return above >= 0 and not tree.has_text(heads[above], place)
+
+    return [place for place in tree.breaks(start, end) if not is_alone(place)]

@@ -34,6 +34,13 @@ log = logging.getLogger("quire")
 _FAULTS = (sqlite3.OperationalError, sqlite3.DatabaseError)  # of the file; others are mistakes of ours
 _PATIENCE = 5.0  # seconds to wait for others who use the log of a replaced file
 CHUNK_COLUMNS = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
+# The first libraries of schema 1 lack the first two facts, some of schema 5 the others.
+_ADD_FACTS = (
+    "INSERT OR IGNORE INTO facts SELECT 'written', count(*) FROM chunks",
+    "INSERT OR IGNORE INTO facts SELECT 'terms', iif(count(*), 'unknown', '0') FROM documents",
+    "INSERT OR IGNORE INTO facts VALUES ('id', lower(hex(randomblob(16))))",
+    "INSERT OR IGNORE INTO facts VALUES ('history', '0:' || lower(hex(randomblob(4))))",
+)
 _REPLACEMENTS = 20  # of the file while a transaction is begun
 
 
@@ -242,6 +249,8 @@ class SqliteDatabase(FileConnection):
             for number, step in migrate.steps("sqlite"):
                 for statement in migrate.statements(step) if number > done else ():
                     self.db.execute(statement)
+            for statement in _ADD_FACTS:
+                self.db.execute(statement)
             self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self.db.execute(f"PRAGMA user_version = {migrate.newest('sqlite')}")
 

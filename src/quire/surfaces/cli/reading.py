@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.errors import NoResults
 from quire.surfaces.cli import opening, options, output, parsing
 from quire.surfaces.cli.group import quire
 
@@ -61,6 +62,7 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
     Examples:
       quire toc README.md
       quire toc docs:guide.md --json
+      quire toc guide.md
     """
     from quire import tokens
     from quire.surfaces import render
@@ -76,21 +78,38 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
         else:
             click.echo("\n".join(render.toc_lines(tree, sizes)))
 
-    files = tuple(name for name in sources if not _is_stored(name))
-    code = parsing.each_document(files, settings, one)
-    indexed = [name for name in sources if name not in files]
-    if indexed:
-        with opening.open_library(library) as opened:
-            for name in indexed:
-                one(opened.toc(render.as_text(name)))
+    no_files = [name for name in sources if name != "-" and not os.path.exists(name)]  # noqa: PTH110
+    stored = _stored(library, no_files) if no_files else {}
+    code = parsing.each_document(tuple(name for name in sources if name not in stored), settings, one)
+    for tree in stored.values():
+        one(tree)
     sys.exit(code)
 
 
-def _is_stored(name: str) -> bool:
-    """Whether a name means a stored document: it is an address or an id, and no file has it."""
+def _stored(library: str | None, names: list[str]) -> dict[str, Tree]:
+    """The documents that names mean, as `quire read` finds them.
+
+    A path that no document has is left out: it may be a file that is missing. Raises NoResults for an
+    address or an id.
+    """
+    from quire.surfaces import render
+
+    try:
+        opened = opening.open_library(library)
+    except NoResults:
+        if any(map(_is_address, names)):
+            raise
+        return {}
+    with opened:
+        given = {name: render.as_text(name) for name in names}
+        found = {name: text for name, text in given.items() if _is_address(name) or opened.document(text)}
+        return {name: opened.toc(text) for name, text in found.items()}
+
+
+def _is_address(name: str) -> bool:
     from quire.address import parse_id
 
-    return (":" in name or parse_id(name) is not None) and not os.path.exists(name)  # noqa: PTH110
+    return ":" in name or parse_id(name) is not None
 
 
 @quire.command()

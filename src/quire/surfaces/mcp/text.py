@@ -39,6 +39,7 @@ _CODE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 _FOR_AGENTS = {
     "quire add ./docs": "the tool add",
     "quire remember TEXT": "the tool remember",
+    "quire recall": "the tool recall",
     "quire list": "the tool list",
     "quire refresh": "the tool add",
 }
