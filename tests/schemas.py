@@ -23,15 +23,10 @@ BEFORE_IDS = (  # SQLite, schema 6
     "DROP INDEX chunks_key",
     "ALTER TABLE sections DROP COLUMN key",
     "ALTER TABLE chunks DROP COLUMN key",
+    "DROP INDEX documents_promoted",
+    "DELETE FROM facts WHERE name = 'document_vectors'",
     "PRAGMA user_version = 6",
 )
-BEFORE_IDS_POSTGRES = (  # schema 4
-    "ALTER TABLE quire.chunks DROP COLUMN headings",
-    "ALTER TABLE quire.sections DROP COLUMN key",
-    "ALTER TABLE quire.chunks DROP COLUMN key",
-    "DELETE FROM quire.migrations WHERE number IN (5, 6)",
-)
-
 _PLAIN_TABLES = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     " AND name NOT LIKE 'words%' AND name NOT LIKE 'sqlite_%' AND name <> 'facts'"

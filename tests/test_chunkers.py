@@ -1,4 +1,4 @@
-"""Every strategy: nodes (R), sections (T), windows (B, D), headers (H) and auto."""
+"""Every strategy: nodes, sections, windows, headers and auto."""
 
 from __future__ import annotations
 
@@ -26,89 +26,7 @@ def words(tokens: int) -> str:
     return ("abc " * tokens)[: 4 * tokens - 2] + "\n\n"
 
 
-# --------------------------------------------------------------------------------- nodes (R)
-
-
-def test_nodes_are_the_bodies_that_say_something() -> None:
-    """R10, R17: one chunk for each non-empty body, never split, whatever its size."""
-    chunks = quire.chunk("# A\n\n## B\n\n" + words(50_000) + "## C\n\nc\n", "nodes", path="a.md")
-    assert [(c.address, c.tokens) for c in chunks] == [("local:a.md#b", 50_001), ("local:a.md#c", 1)]
-    assert chunks[0].breadcrumb == "> A › B"
-    assert chunks[0].section.level == 2
-
-
-def test_plain_text_is_one_node() -> None:
-    """R11: one chunk, title from the file name, id without a fragment."""
-    (chunk,) = quire.chunk("# a\n\nb\n", "nodes", path="notes/todo.txt")
-    assert (chunk.address, chunk.trail, chunk.text) == ("local:notes/todo.txt", ("todo",), "# a\n\nb\n")
-
-
-# ------------------------------------------------------------------------------ sections (T)
-
-TOME = (
-    "## Getting Started\n\n" + words(1990) + "## API Reference\n\nIntro.\n\n"
-    "### Client\n\n"
-    + words(2990)
-    + "### Server\n\nIntro.\n\n#### Routes\n\n"
-    + words(3990)
-    + "#### Middleware\n\n"
-    + words(4990)
-    + "#### Handlers\n\nIntro.\n\n##### Request\n\n"
-    + words(7990)
-    + "##### Response\n\n"
-    + words(7990)
-)
-
-
-def test_a_document_that_fits_is_one_section() -> None:
-    """T3: a subtree that fits MAX_TOKENS is one chunk."""
-    assert texts("# A\n\nx\n\n## B\n\ny\n", "sections") == ["# A\n\nx\n\n## B\n\ny\n"]
-
-
-def test_the_worked_example_yields_the_sections_it_draws() -> None:
-    """T4, T5: what is too big is split at its topmost headings, recursively, to any depth."""
-    chunks = quire.chunk(TOME, "sections")
-    assert [c.section.title for c in chunks] == [
-        "Getting Started",
-        "API Reference",
-        "Client",
-        "Server",
-        "Routes",
-        "Middleware",
-        "Handlers",
-        "Request",
-        "Response",
-    ]
-    assert "".join(c.text for c in chunks) == TOME
-    assert all(c.tokens <= 8000 for c in chunks)
-
-
-def test_text_over_the_limit_without_a_heading_breaks_the_invariant() -> None:
-    """T6: content over the limit with no heading boundary raises BrokenInvariant; auto cuts it."""
-    text = "# A\n\n" + words(9000)
-    with pytest.raises(BrokenInvariant, match=r"local:#a: 9,00\d tokens with no heading"):
-        quire.chunk(text, "sections")
-    assert "".join(texts(text, "auto")) == text
-
-
-def test_an_intro_over_the_limit_is_held_to_it_too() -> None:
-    """T ruling: a section's own intro is treated as a section is."""
-    with pytest.raises(BrokenInvariant, match="#a: "):
-        quire.chunk("# A\n\n" + words(9000) + "## B\n\nb\n", "sections")
-
-
-def test_only_token_counts_decide_a_section() -> None:
-    """T7: sizes by token counting only: one token more, and it is split."""
-    text = "# A\n\n" + words(10) + "# B\n\n" + words(10)
-    size = (len(text) + 3) // 4
-    assert len(texts(text, "sections", max_tokens=size)) == 1
-    assert len(texts(text, "sections", max_tokens=size - 1)) == 2
-
-
-def test_a_deeper_heading_before_a_shallower_one_is_its_own_section() -> None:
-    """T ruling."""
-    chunks = quire.chunk("### deep\n\n" + words(20) + "# top\n\n" + words(20), "sections", max_tokens=30)
-    assert [c.section.title for c in chunks] == ["deep", "top"]
+# ------------------------------------------------------------------------------ sections
 
 
 @given(markdown(), st.integers(200, 2000))
@@ -481,7 +399,7 @@ def test_auto_keeps_every_fence_that_fits(text: str, limit: int) -> None:
 
 
 def test_plain_text_is_cut_between_sentences_and_no_markdown_is_seen() -> None:
-    """R11: a # in plain text is a #."""
+    """A # in plain text is a #."""
     chunks = quire.chunk("# not a heading\n\nText of a book. " * 200, path="book.txt")
     assert {c.address.partition("#")[0] for c in chunks} == {"local:book.txt"}
     assert len(chunks) > 3

@@ -173,7 +173,7 @@ def test_terminal_escapes_in_a_document_are_neutralised(guide: Path) -> None:
 
 
 def test_the_outline(guide: Path) -> None:
-    """T8: toc is the heading structure; --json nests it."""
+    """`quire toc` is the heading structure; --json nests it."""
     out, _ = run("toc", "guide.md", cwd=guide.parent)
     assert out == "Guide  (10)\n  Install  (6)\n"
     out, _ = run("toc", "guide.md", "--json", cwd=guide.parent)

@@ -1,4 +1,4 @@
-"""The web from the command line: what is printed, and the exit codes (T12–T14, D11, D21)."""
+"""The web from the command line: what is printed, and the exit codes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_page_is_added_found_read_and_refreshed(web: Site, place: Path) -> Non
 
 
 def test_a_site_is_added_with_what_failed_and_what_was_left(web: Site, place: Path) -> None:
-    """T12, issue: JSON of add; failed pages are listed, the rest is there, and the exit code is 3."""
+    """Issue: JSON of add; failed pages are listed, the rest is there, and the exit code is 3."""
     url = publish(web, "a", "b", "c")
     web.page("/b.md", status=404)
     more = b"- [x](https://example.org/x)\n"
@@ -103,7 +103,7 @@ def test_refresh_and_what_it_would_do(web: Site, place: Path) -> None:
 
 
 def test_a_network_failure_is_said_and_loses_nothing(place: Path) -> None:
-    """T13: message and exit code; the rest of what is asked for is done."""
+    """Message and exit code; the rest of what is asked for is done."""
     with site() as web:
         url = web.page("/guide.md", GUIDE)
         run(place, "add", url)
@@ -149,13 +149,13 @@ def test_loopback_is_refused_until_it_is_allowed(web: Site, tmp_path: Path) -> N
 
 
 def test_a_site_that_says_nothing_of_itself(web: Site, place: Path) -> None:
-    """T12: a clear error, with what to do next."""
+    """A clear error, with what to do next."""
     _, err = run(place, "add", web.url("/llms.txt"), code=4)
     assert "has neither llms.txt nor llms-full.txt. Add a page by its URL, such as quire add https://" in err
 
 
 def test_what_is_not_there_exits_with_1(web: Site, place: Path) -> None:
-    """T14: from read and from search, told from a search that matches nothing."""
+    """From read and from search, told from a search that matches nothing."""
     run(place, "add", web.page("/guide.md", GUIDE))
     assert "Did you mean '127.0.0.1:guide.md'" in run(place, "read", "127.0.0.1:guid.md", code=1)[1]
     assert "No collection 'example.com'" in run(place, "search", "x", "-c", "example.com", code=1)[1]

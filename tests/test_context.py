@@ -378,14 +378,14 @@ def test_critical_documents_are_in_every_pack_of_their_collection(library: Libra
 
 
 def test_a_pack_keeps_to_paths_and_to_documents(library: Library) -> None:
-    """D23: memories are not in it; T11: filters are kept to."""
+    """Memories are not in it; filters are kept to."""
     library.remember("winget install is what we use")
     assert {p.path for p in library.context("winget install").passages} == {"guide.md"}
     assert library.context("winget", paths=["rules"]).passages == ()
 
 
 def test_a_pack_says_what_is_wrong(library: Library) -> None:
-    """T14, BAD_INPUTS: not indexed, no match, and values out of range."""
+    """BAD_INPUTS: not indexed, no match, and values out of range."""
     assert library.context("xyzzy").notes[0].startswith("No match in 3 documents")
     with pytest.raises(NoResults, match="No collection 'doc'"):
         library.context("winget", collection="doc")
@@ -405,7 +405,7 @@ def test_only_the_chunks_that_match_or_whole_documents(library: Library) -> None
 
 
 def test_a_pack_of_a_huge_document_takes_bounded_time(library: Library) -> None:
-    """T15: three megabytes, and the pack is small."""
+    """Three megabytes, and the pack is small."""
     text = "".join(f"# Part {n}\n\nIt is about topic{n}. {LONG}\n\n" for n in range(2500))
     library.add(content=text, path="huge.md", collection="docs")
     library.promote("docs:huge.md", "critical")

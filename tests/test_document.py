@@ -106,7 +106,7 @@ def test_offsets_convert_there_and_back(text: str, data: st.DataObject) -> None:
 
 
 def test_the_format_goes_by_the_name() -> None:
-    """D11, R11: by the ending of a file; an llms.txt is markdown under another name."""
+    """By the ending of a file; an llms.txt is markdown under another name."""
     formats = {
         name: quire.document.format_of(name)
         for name in ("a.md", "A.MD", "b.mdx", "c.markdown", "d.txt", "x/llms-full.txt", "README", "e.rst")
@@ -129,14 +129,14 @@ def test_the_format_goes_by_the_name() -> None:
 
 
 def test_yaml_front_matter_gives_title_and_metadata() -> None:
-    """R3: the title is front matter's before the first heading's."""
+    """The title is front matter's before the first heading's."""
     tree = quire.tree("---\ntitle: Given\ntags: [a, b]\n---\n# Heading\n\ntext\n")
     assert tree.title == "Given"
     assert tree.document.metadata == {"title": "Given", "tags": ["a", "b"]}
 
 
 def test_toml_front_matter_gives_title_and_metadata() -> None:
-    """R3: TOML front matter too."""
+    """TOML front matter too."""
     tree = quire.tree("+++\ntitle = 'Given'\nweight = 3\n+++\n\ntext\n")
     assert (tree.title, tree.document.metadata["weight"]) == ("Given", 3)
 

@@ -545,7 +545,7 @@ def test_a_page_that_is_not_there_is_not_tried_again(web: Site, status: int) -> 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 520])
 def test_a_failing_server_is_tried_again_and_then_given_up(web: Site, status: int) -> None:
-    """T13: a server that fails after all retries is a TransientError."""
+    """A server that fails after all retries is a TransientError."""
     web.page("/", status=status)
     visitor = local(web)
     with pytest.raises(TransientError, match=str(status)):
@@ -563,7 +563,7 @@ def test_a_server_that_recovers_is_read(web: Site) -> None:
 
 @pytest.mark.parametrize("failure", [reset, cut_off], ids=["reset", "cut off"])
 def test_a_broken_connection_is_a_transient_error(web: Site, failure: Any) -> None:
-    """T13: network failure is a TransientError."""
+    """Network failure is a TransientError."""
     web.route("/", failure)
     visitor = local(web)
     with pytest.raises(TransientError):
@@ -572,7 +572,7 @@ def test_a_broken_connection_is_a_transient_error(web: Site, failure: Any) -> No
 
 
 def test_a_port_where_nobody_listens_is_a_transient_error() -> None:
-    """T13: network failure is a TransientError."""
+    """Network failure is a TransientError."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     visitor = Visitor(allow_hosts=("127.0.0.1",), retries=2)
@@ -582,7 +582,7 @@ def test_a_port_where_nobody_listens_is_a_transient_error() -> None:
 
 
 def test_a_name_that_does_not_exist_is_tried_once_more() -> None:
-    """T13: a failing lookup is a TransientError."""
+    """A failing lookup is a TransientError."""
 
     async def fail(host: str, port: int) -> Sequence[str]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -821,7 +821,7 @@ def test_a_compression_that_was_not_asked_for_is_named(web: Site, encoding: str)
     "body", [b"no gzip", gzip.compress(b"a" * 1000, mtime=0)[:-5], gzip.compress(b"a", mtime=0)[:-1] + b"x"]
 )
 def test_broken_compression_is_tried_again(web: Site, body: bytes) -> None:
-    """T15: nothing fails silently; what is damaged on the way may come whole the next time."""
+    """Nothing fails silently; what is damaged on the way may come whole the next time."""
     web.pages("/", reply(200, body, content_encoding="gzip"), reply(200, b"fine"))
     visitor = local(web)
     assert visitor.get(web.url()).content == b"fine"

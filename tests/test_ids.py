@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from uuid import UUID, uuid4, uuid5
 
@@ -24,7 +22,7 @@ from quire.stores.sqlite import SqliteStore
 from tests import postgres
 from tests.commands import run
 from tests.mcp_client import ask, parameters, refused, talk
-from tests.schemas import BEFORE_IDS, BEFORE_IDS_POSTGRES
+from tests.schemas import make_schema
 from tests.words import WORDS
 
 LONG = "".join(f"Sentence {number} is about topic{number} and nothing else.\n\n" for number in range(120))
@@ -315,24 +313,13 @@ def test_a_library_of_before_gets_its_ids(library_url: str, docs: Path) -> None:
         library.add(docs)
         library.remember(LONG, name="long")
         before = every_address(library)
-    make_older(library_url)
+    make_schema(library_url, 4 if library_url.startswith("postgres") else 6)
     with Library.open(library_url, config=SMALL) as library:
         assert every_address(library) == before
         assert_ids_lead_back(library)
         (docs / "faq.md").rename(docs / "questions.md")
         assert (library.refresh().moved, library.status().documents) == (1, 4)
         assert_ids_lead_back(library)
-
-
-def make_older(url: str) -> None:
-    """Make a library as it was before it had keys."""
-    if url.startswith("postgres"):
-        for statement in BEFORE_IDS_POSTGRES:
-            postgres.execute(url, statement)
-        return
-    with closing(sqlite3.connect(url, isolation_level=None)) as db:
-        for statement in BEFORE_IDS:
-            db.execute(statement)
 
 
 @postgres.needs_postgres

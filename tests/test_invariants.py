@@ -27,7 +27,7 @@ def says_something(text: str) -> bool:
 
 
 def check_tree(tree: Tree) -> None:
-    """Invariant 3, R9, R12: own ranges join to the source; bodies are disjoint; ids are unique."""
+    """Invariant 3: own ranges join to the source; bodies are disjoint; ids are unique."""
     document = tree.document
     assert "".join(document.text[s.start : s.own_end] for s in tree.sections) == document.text
     assert tree.root.start == 0

@@ -82,7 +82,7 @@ def addresses(library: Library, query: str, **options: object) -> list[str]:
 
 
 def test_a_folder_is_indexed_under_its_name(filled: Library) -> None:
-    """T1, D1, D10: documents with id, collection, path, checksum and times."""
+    """Documents with id, collection, path, checksum and times."""
     rows = {row.path: row for row in filled.documents()}
     assert set(rows) == {"faq.md", "guide.md", "notes.txt"}
     guide = rows["guide.md"]
@@ -228,7 +228,7 @@ def test_two_folders_cannot_claim_one_path(library: Library, docs: Path, tmp_pat
 
 
 def test_results_are_sections_with_exact_spans(filled: Library) -> None:
-    """T11, D2, D18, H6, H11, R17: heading, path, breadcrumb, snippet, score, match type and spans."""
+    """Heading, path, breadcrumb, snippet, score, match type and spans."""
     (result, *_) = filled.search("apt").results
     assert result.address == "docs:guide.md#linux"
     assert result.breadcrumb == "> Guide › Install › Linux"
@@ -243,7 +243,7 @@ def test_results_are_sections_with_exact_spans(filled: Library) -> None:
 
 
 def test_results_come_best_first_and_within_the_limit(filled: Library) -> None:
-    """T11: rank descending, limit 10 by default; BAD_INPUTS: a wrong limit names the range."""
+    """Rank descending, limit 10 by default; BAD_INPUTS: a wrong limit names the range."""
     scores = [result.score for result in filled.search("guide install quire penguins").results]
     assert scores == sorted(scores, reverse=True)
     assert len(filled.search("install", limit=1).results) == 1
@@ -253,7 +253,7 @@ def test_results_come_best_first_and_within_the_limit(filled: Library) -> None:
 
 
 def test_a_search_keeps_to_its_collection_and_paths(filled: Library) -> None:
-    """T11, D10 ruling: filters apply before the cut; one collection never returns another's text."""
+    """Ruling: filters apply before the cut; one collection never returns another's text."""
     filled.add(content="# Guide\n\ninstall install install\n", path="guide.md", collection="other")
     assert {a.partition(":")[0] for a in addresses(filled, "install", collection="docs")} == {"docs"}
     assert addresses(filled, "install", collection="other", limit=1) == ["other:guide.md#guide"]
@@ -305,7 +305,7 @@ def test_a_thousand_paths_and_tags_are_as_good_as_one(filled: Library) -> None:
     ],
 )
 def test_the_query_language(filled: Library, query: str, expected: str) -> None:
-    """T11, DESIGN §6: web-search syntax."""
+    """DESIGN §6: web-search syntax."""
     assert addresses(filled, query)[0] == expected
 
 
@@ -373,7 +373,7 @@ def test_other_languages_have_hits(library: Library, text: str, query: str) -> N
 
 
 def test_not_indexed_is_told_from_no_match(filled: Library, fresh_url: Callable[[], str]) -> None:
-    """T14: NoResults for what was never indexed, an empty result with a note for no match."""
+    """NoResults for what was never indexed, an empty result with a note for no match."""
     found = filled.search("xyzzy")
     assert found.results == ()
     assert found.notes[0].startswith("No match in 3 documents")
@@ -435,7 +435,7 @@ def test_content_that_is_no_text_is_refused(library: Library, content: str | byt
 
 
 def test_matching_siblings_are_returned_as_their_parent(library: Library) -> None:
-    """R19, R21: more than half of a parent's children match → the parent, spanning them all."""
+    """More than half of a parent's children match → the parent, spanning them all."""
     library.add(
         content="# T\n\n## P\n\n### A\n\nzebra one\n\n### B\n\nzebra two\n\n### C\n\nlion\n\n## Q\n\ncow\n",
         path="a.md",
@@ -529,7 +529,7 @@ def test_a_result_can_be_explained(filled: Library) -> None:
 
 
 def test_snippets_have_at_most_fifty_words_and_mark_whole_words() -> None:
-    """T11: around the match; highlights never in the lines that open or close code."""
+    """Around the match; highlights never in the lines that open or close code."""
     text = "filler " * 200 + "the needle is here " + "filler " * 200
     shown = snippet(text, {"needl"})
     assert len(shown.replace("… ", "").replace(" …", "").split()) <= 50
@@ -542,7 +542,7 @@ def test_snippets_have_at_most_fifty_words_and_mark_whole_words() -> None:
 
 
 def test_a_document_and_its_sections_read_exactly(filled: Library) -> None:
-    """T8–T10, H12: the whole document, or a section with all below it, by slug, heading or path."""
+    """The whole document, or a section with all below it, by slug, heading or path."""
     assert filled.read("docs:guide.md").text == GUIDE
     assert filled.read("guide.md").text == GUIDE
     section = GUIDE[GUIDE.index("## Install") : GUIDE.index("## Use")]
@@ -671,7 +671,7 @@ def test_refresh_brings_every_folder_up_to_date(filled: Library, docs: Path) -> 
 
 @needs_shared
 def test_the_last_paragraph_of_a_huge_llms_full_is_found(library: Library) -> None:
-    """T15: a 1.1 MB llms-full.txt ingests whole; nothing fails silently."""
+    """A 1.1 MB llms-full.txt ingests whole; nothing fails silently."""
     source = SHARED / "large_inputs" / "llms" / "wormhole-llms-full.txt"
     library.add(
         content=source.read_bytes() + b"\n\nThe xylophone quokka stands last.\n",
@@ -683,7 +683,7 @@ def test_the_last_paragraph_of_a_huge_llms_full_is_found(library: Library) -> No
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    """T16, BAD_INPUTS: refused and left untouched."""
+    """BAD_INPUTS: refused and left untouched."""
     path = tmp_path / "l.db"
     with Library.open(path, create=True, config=WORDS) as library:
         library.store.db.execute("PRAGMA user_version = 999")  # type: ignore[attr-defined]

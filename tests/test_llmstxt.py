@@ -24,7 +24,7 @@ def links(text: str, base: str = BASE) -> list[tuple[str, str, str]]:
 
 
 def test_an_index_as_the_standard_writes_it() -> None:
-    """T12: title, sections, links with notes, and what is optional."""
+    """Title, sections, links with notes, and what is optional."""
     index = llmstxt.parse_index(
         """# Water
 
@@ -192,7 +192,7 @@ def test_title(text: str, title: str | None) -> None:
 @needs_shared
 @pytest.mark.parametrize("name", ["genaiscript", "langwatch", "litellm", "mistral", "wormhole"])
 def test_every_link_of_a_real_index_is_found(name: str) -> None:
-    """T12: real files, their links counted by a plain expression."""
+    """Real files, their links counted by a plain expression."""
     text = (LLMS / f"{name}-llms.txt").read_text("utf-8")
     found = {link.url for link in llmstxt.parse_index(text).links}
     assert {url.partition("#")[0] for url in re.findall(r"\]\((https?://[^)\s]+)\)", text)} <= found
@@ -253,7 +253,7 @@ def told(text: str) -> list[tuple[str, str | None]]:
 def test_the_pages_of_real_files_are_as_many_as_their_separators(
     name: str, separator: str, before: int, newline: str
 ) -> None:
-    """T12, T15: what the file itself says, counted by a plain expression."""
+    """What the file itself says, counted by a plain expression."""
     text = (LLMS / f"{name}-llms-full.txt").read_bytes().decode()
     code = r"(?ms)^(`{3,})[^`\n]*\n.*?^\1`*[ \t]*$" if name == "genaiscript" else "(?!)"
     expected = len(re.findall(separator, re.sub(code, "", text), re.MULTILINE)) + before
@@ -293,7 +293,7 @@ KINDS = {
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("before", ["", "\ufeff", "\n \n", "Welcome to the docs.\n\n"])
 def test_every_kind_of_separator_is_known(kind: str, newline: str, before: str) -> None:
-    """T12: Mintlify, Fern, GitBook, VitePress, Cloudflare, Firecrawl and others, each in its own way."""
+    """Mintlify, Fern, GitBook, VitePress, Cloudflare, Firecrawl and others, each in its own way."""
     wanted = [
         ("Pumps", "https://e.org/pumps"),
         ("Valves", "https://e.org/valves"),

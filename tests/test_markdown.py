@@ -34,14 +34,14 @@ def headings(text: str) -> list[tuple[int, str]]:
 @settings(max_examples=10 * settings.default.max_examples)  # type: ignore[union-attr]
 @given(st.lists(LINES, max_size=14), st.sampled_from(["", "\n", "\n\n"]))
 def test_the_scanner_agrees_with_the_parser_on_hard_lines(lines: list[str], end: str) -> None:
-    """R1: the fast way and the plain way find the same headings."""
+    """The fast way and the plain way find the same headings."""
     text = "\n".join(lines) + end
     assert markdown.scan(text).headings == markdown.parse_markdown(text).headings
 
 
 @given(documents())
 def test_the_scanner_agrees_with_the_parser_on_documents(text: str) -> None:
-    """R1: also after front matter, and whatever ends the lines."""
+    """Also after front matter, and whatever ends the lines."""
     document = Document.from_text(text)
     args = document.markup, document.content_start
     assert markdown.scan(*args).headings == markdown.parse_markdown(*args).headings
@@ -49,7 +49,7 @@ def test_the_scanner_agrees_with_the_parser_on_documents(text: str) -> None:
 
 @needs_shared
 def test_the_scanner_agrees_with_the_parser_on_every_real_document() -> None:
-    """R1: equal to the plain parser on the corpora."""
+    """Equal to the plain parser on the corpora."""
     wrong, seen = [], 0
     for path in corpus_files():
         document = Document.from_bytes(path.read_bytes(), format="markdown")
@@ -93,7 +93,7 @@ def spec_examples() -> list[tuple[str, str]]:
 
 @needs_shared
 def test_headings_are_right_on_every_example_of_the_specification() -> None:
-    """R1: top-level headings of all CommonMark 0.31 examples, by both ways."""
+    """Top-level headings of all CommonMark 0.31 examples, by both ways."""
     examples = spec_examples()
     assert len(examples) > 640
     wrong = list[tuple[str, object, object]]()
@@ -143,12 +143,12 @@ def test_headings_are_right_on_every_example_of_the_specification() -> None:
     ],
 )
 def test_what_is_a_heading(text: str, expected: list[tuple[int, str]]) -> None:
-    """R1: h1–h6 in order, inline code included; headings in quotes and lists open no section."""
+    """h1–h6 in order, inline code included; headings in quotes and lists open no section."""
     assert headings(text) == expected
 
 
 def test_a_reference_in_a_heading_is_read_with_its_definition() -> None:
-    """R1: the text of a heading is what a reader sees."""
+    """The text of a heading is what a reader sees."""
     assert headings("## [1.0.0] - today\n\ntext\n\n[1.0.0]: https://x.y\n") == [(2, "1.0.0 - today")]
     assert headings("## [1.0.0] - today\n\ntext\n") == [(2, "[1.0.0] - today")]
 

@@ -280,7 +280,7 @@ def test_recall_keeps_to_tags_collections_and_times(library: Library) -> None:
 
 
 def test_what_is_not_there_is_told_from_no_match(library: Library) -> None:
-    """T14 for entries, BAD_INPUTS: times and limits that are none."""
+    """BAD_INPUTS: times and limits that are none."""
     with pytest.raises(NoResults, match="Nothing is remembered yet"):
         library.recall("deploy")
     library.remember("We deploy on Tuesdays.")

@@ -1,4 +1,4 @@
-"""Hits to sections (R18–R23). The tree of each test is drawn in it; a number is the score of a hit."""
+"""Hits to sections. The tree of each test is drawn in it; a number is the score of a hit."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def merged(outline: str, **settings: float) -> list[str]:
 
 
 def test_the_defaults_are_those_of_the_specification() -> None:
-    """R18: aggregation_threshold 0.5, min_aggregation_matches 2, score_cap_multiplier 2.0."""
+    """aggregation_threshold 0.5, min_aggregation_matches 2, score_cap_multiplier 2.0."""
     defaults = {name: p.default for name, p in signature(merge.sections).parameters.items()}
     assert defaults["threshold"] == 0.5
     assert defaults["min_matches"] == 2
@@ -71,7 +71,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
 
 
 def test_no_hits_give_no_sections() -> None:
-    """R18: merging what is not there gives nothing."""
+    """Merging what is not there gives nothing."""
     assert merged("Doc\n  A\n    B") == []
 
 
@@ -86,12 +86,12 @@ Doc
 
 
 def test_a_parent_replaces_most_of_its_children() -> None:
-    """R19: two of three children match, so the parent stands for them."""
+    """Two of three children match, so the parent stands for them."""
     assert merged(MOST) == ["A 3 < B C"]
 
 
 def test_the_example_of_the_module() -> None:
-    """R19, R23: what the head of merge.py draws."""
+    """What the head of merge.py draws."""
     outline = """
 Guide
   Install
@@ -116,13 +116,13 @@ Doc
 
 
 def test_exactly_the_threshold_is_not_over_it() -> None:
-    """R19, ruling: "exceeds" is strictly more."""
+    """Ruling: "exceeds" is strictly more."""
     assert merged(HALF) == ["C 2", "B 1"]
     assert merged(HALF, threshold=0.49) == ["A 3 < B C"]
 
 
 def test_a_decimal_threshold_is_compared_exactly() -> None:
-    """R19, ruling: 29 of 100 do not exceed 0.29, though 29 > 0.29 * 100 in floating point."""
+    """Ruling: 29 of 100 do not exceed 0.29, though 29 > 0.29 * 100 in floating point."""
     children = ["    M 1"] * 29 + ["    N"] * 71
     outline = "\n".join(["Doc", "  A", *children, "  Z"])
     assert len(merged(outline, threshold=0.29)) == 29
@@ -130,25 +130,25 @@ def test_a_decimal_threshold_is_compared_exactly() -> None:
 
 
 def test_an_only_child_is_too_few() -> None:
-    """R19: all children match, but they are fewer than the minimum."""
+    """All children match, but they are fewer than the minimum."""
     outline = "Doc\n  A\n    B 1\n  Z"
     assert merged(outline) == ["B 1"]
     assert merged(outline, min_matches=1) == ["A 1 < B"]
 
 
 def test_the_minimum_is_enough() -> None:
-    """R19: at least the minimum, not more than it."""
+    """At least the minimum, not more than it."""
     assert merged(MOST, min_matches=2) == ["A 3 < B C"]
     assert merged(MOST, min_matches=3) == ["C 2", "B 1"]
 
 
 def test_several_chunks_of_one_child_are_one_match() -> None:
-    """R19: sections are counted, not chunks; a section scores as its best chunk."""
+    """Sections are counted, not chunks; a section scores as its best chunk."""
     assert merged("Doc\n  A\n    B 1 3 2\n    C\n  Z") == ["B 3"]
 
 
 def test_an_aggregated_parent_counts_as_a_match_for_its_own_parent() -> None:
-    """R19: merging goes bottom-up, and names all it replaced on the way."""
+    """Merging goes bottom-up, and names all it replaced on the way."""
     outline = """
 Doc
   A
@@ -163,7 +163,7 @@ Doc
 
 
 def test_a_match_two_levels_down_does_not_count_for_the_grandparent() -> None:
-    """R19: a child that neither matches nor aggregates is no match, and its own child stays apart."""
+    """A child that neither matches nor aggregates is no match, and its own child stays apart."""
     outline = """
 Doc
   A
@@ -180,12 +180,12 @@ Doc
 
 
 def test_a_parent_that_matches_is_returned_instead_of_its_children() -> None:
-    """R20: even one child of many goes into it."""
+    """Even one child of many goes into it."""
     assert merged("Doc\n  A 1\n    B 0.5\n    C\n    D\n  Z") == ["A 1 < B"]
 
 
 def test_a_matching_parent_takes_in_what_its_children_took_in() -> None:
-    """R20: children merge first, then go into the parent whole."""
+    """Children merge first, then go into the parent whole."""
     outline = """
 Doc
   A 1
@@ -200,12 +200,12 @@ Doc
 
 
 def test_a_matching_grandparent_leaves_a_grandchild_apart() -> None:
-    """R20: the rule is of parents and children; the section between them did not match."""
+    """The rule is of parents and children; the section between them did not match."""
     assert merged("Doc\n  A 1\n    B\n      C 2\n  Z") == ["C 2", "A 1"]
 
 
 def test_the_sum_of_the_children_is_capped_by_the_best() -> None:
-    """R21: at most twice the best child."""
+    """At most twice the best child."""
     outline = "Doc\n  A\n    B 1\n    C 1\n    D 1\n  Z"
     assert merged(outline) == ["A 2 < B C D"]
     assert merged(outline, score_cap=2.5) == ["A 2.5 < B C D"]
@@ -213,7 +213,7 @@ def test_the_sum_of_the_children_is_capped_by_the_best() -> None:
 
 
 def test_an_aggregated_child_counts_with_its_own_score() -> None:
-    """R21: the cap of each level is over the children of that level."""
+    """The cap of each level is over the children of that level."""
     outline = """
 Doc
   A
@@ -230,24 +230,24 @@ Doc
 
 @pytest.mark.parametrize(("own", "score"), [(1, 3), (3, 3), (7, 7)])
 def test_a_matching_parent_scores_the_larger_of_its_own_and_the_aggregate(own: int, score: int) -> None:
-    """R21, ruling: under rule 20 the larger of the two."""
+    """Ruling: under rule 20 the larger of the two."""
     assert merged(f"Doc\n  A {own}\n    B 1\n    C 2\n  Z") == [f"A {score} < B C"]
 
 
 def test_most_top_level_sections_do_not_make_the_document() -> None:
-    """R22: aggregation stops at depth 1, whatever the threshold."""
+    """Aggregation stops at depth 1, whatever the threshold."""
     outline = "Doc\n  A 3\n  B 2\n  C 1\n  D"
     assert merged(outline) == ["A 3", "B 2", "C 1"]
     assert merged(outline, threshold=0) == ["A 3", "B 2", "C 1"]
 
 
 def test_all_top_level_sections_make_the_document() -> None:
-    """R22: all match, so the document stands for them."""
+    """All match, so the document stands for them."""
     assert merged("Doc\n  A 2\n  B 1") == ["Doc 3 < A B"]
 
 
 def test_top_level_sections_that_aggregate_make_the_document() -> None:
-    """R22: a top-level section that became a result counts as one that matches."""
+    """A top-level section that became a result counts as one that matches."""
     outline = """
 Doc
   A
@@ -259,28 +259,28 @@ Doc
 
 
 def test_a_single_top_level_section_does_not_make_the_document() -> None:
-    """R22: all top-level sections match, but one is fewer than the minimum."""
+    """All top-level sections match, but one is fewer than the minimum."""
     assert merged("Doc\n  A\n    B 1\n    C 1") == ["A 2 < B C"]
 
 
 def test_a_matching_preamble_stands_beside_the_sections() -> None:
-    """R22: the document is returned if it matches, and swallows nothing."""
+    """The document is returned if it matches, and swallows nothing."""
     assert merged("Doc 1\n  A 3\n  B") == ["A 3", "Doc 1"]
 
 
 def test_a_matching_preamble_goes_with_all_the_sections() -> None:
-    """R22: when all top-level children match, the document is one result, with its own hit in it."""
+    """When all top-level children match, the document is one result, with its own hit in it."""
     assert merged("Doc 1\n  A 3\n  B 1") == ["Doc 4 < A B"]
     assert merged("Doc 9\n  A 3\n  B 1") == ["Doc 9 < A B"]
 
 
 def test_a_document_without_headings_is_itself() -> None:
-    """R22: the document node matches by itself."""
+    """The document node matches by itself."""
     assert merged("Doc 1 2") == ["Doc 2"]
 
 
 def test_the_depth_limit_is_the_children_of_the_root_whatever_their_level() -> None:
-    """R22, ruling: where the top headings are h2, they are the top-level children."""
+    """Ruling: where the top headings are h2, they are the top-level children."""
     drawing = draw("Doc\n  A\n    B 1\n    C 2\n  D")
     deeper = {key: replace(node, level=node.level + 1) for key, node in drawing.nodes.items() if key[1]}
     drawing.nodes.update(deeper)
@@ -290,26 +290,26 @@ def test_the_depth_limit_is_the_children_of_the_root_whatever_their_level() -> N
 
 
 def test_a_lone_leaf_stays_a_leaf() -> None:
-    """R23: whatever stands above it did not match."""
+    """Whatever stands above it did not match."""
     assert merged("Doc\n  A\n    B\n      C 1\n      D\n    E\n  Z") == ["C 1"]
 
 
 def test_hits_are_kept_best_first() -> None:
-    """R19: a result stands for all hits of what it replaced, and for its own."""
+    """A result stands for all hits of what it replaced, and for its own."""
     drawing = draw("Doc\n  A 2\n    B 1 5\n    C 3\n  Z")
     (result,) = merge.sections(drawing.hits, drawing.nodes)
     assert [(hit.section, hit.score) for hit in result.hits] == [(2, 5), (3, 3), (1, 2), (2, 1)]
 
 
 def test_documents_do_not_merge_with_each_other() -> None:
-    """R19: siblings are of one document; equal scores are in order of document and position."""
+    """Siblings are of one document; equal scores are in order of document and position."""
     drawing = draw("Doc\n  A\n    B 1\n    C\n    D 1\n    E", document=7)
     draw("Other\n  F\n    G 1\n    H\n  I 2", document=3, drawing=drawing)
     assert show(drawing) == ["I 2", "G 1", "B 1", "D 1"]
 
 
 def test_only_nodes_above_a_hit_are_asked_for() -> None:
-    """R19: merging needs the parents of what matched, not the tree."""
+    """Merging needs the parents of what matched, not the tree."""
     drawing = draw(MOST)
     needed = {key: node for key, node in drawing.nodes.items() if drawing.titles[key] in "Doc A B C".split()}
     assert merge.sections(drawing.hits, needed) == merge.sections(drawing.hits, drawing.nodes)
@@ -341,14 +341,14 @@ def best_of_each_section(result: Merged) -> list[float]:
 
 @given(drawings())
 def test_every_hit_is_in_exactly_one_result(drawing: Drawing) -> None:
-    """R19, R23: nothing is lost and nothing is said twice."""
+    """Nothing is lost and nothing is said twice."""
     found = [hit.chunk for result in run(drawing) for hit in result.hits]
     assert sorted(found) == [hit.chunk for hit in drawing.hits]
 
 
 @given(drawings())
 def test_results_are_sorted_and_each_section_is_one(drawing: Drawing) -> None:
-    """R19: best first, ties in order of document and position."""
+    """Best first, ties in order of document and position."""
     order = [(-result.score, result.document, result.section) for result in run(drawing)]
     assert order == sorted(order)
     assert len({key[1:] for key in order}) == len(order)
@@ -356,7 +356,7 @@ def test_results_are_sorted_and_each_section_is_one(drawing: Drawing) -> None:
 
 @given(drawings(), st.randoms())
 def test_the_order_of_the_hits_makes_no_difference(drawing: Drawing, random: Random) -> None:
-    """R19: merging depends on what matched, not on how it was listed."""
+    """Merging depends on what matched, not on how it was listed."""
     before = run(drawing)
     random.shuffle(drawing.hits)
     assert run(drawing) == before
@@ -364,7 +364,7 @@ def test_the_order_of_the_hits_makes_no_difference(drawing: Drawing, random: Ran
 
 @given(drawings())
 def test_no_result_is_the_child_of_another(drawing: Drawing) -> None:
-    """R19, R20: what replaces its children leaves none; only a matching preamble stands beside them."""
+    """What replaces its children leaves none; only a matching preamble stands beside them."""
     results = run(drawing)
     took_in = {(r.document, r.section) for r in results if r.section > 0 or r.merged_from}
     parents = {(r.document, drawing.nodes[r.document, r.section].parent) for r in results}
@@ -373,7 +373,7 @@ def test_no_result_is_the_child_of_another(drawing: Drawing) -> None:
 
 @given(drawings())
 def test_a_hit_is_of_the_result_or_of_what_it_replaced(drawing: Drawing) -> None:
-    """R19: every replaced section hangs, link by link, on the result."""
+    """Every replaced section hangs, link by link, on the result."""
     for result in run(drawing):
         members = {result.section, *result.merged_from}
         assert {hit.section for hit in result.hits} <= members
@@ -383,7 +383,7 @@ def test_a_hit_is_of_the_result_or_of_what_it_replaced(drawing: Drawing) -> None
 
 @given(drawings())
 def test_scores_stay_between_the_best_hit_and_the_caps(drawing: Drawing) -> None:
-    """R21: never under the best hit, never over the sum, never over twice the best for each level."""
+    """Never under the best hit, never over the sum, never over twice the best for each level."""
     for result in run(drawing):
         members = (result.section, *result.merged_from)
         levels = [drawing.nodes[result.document, place].level for place in members]
@@ -394,7 +394,7 @@ def test_scores_stay_between_the_best_hit_and_the_caps(drawing: Drawing) -> None
 
 @given(drawings())
 def test_a_replaced_group_was_large_enough_or_its_parent_matched(drawing: Drawing) -> None:
-    """R19, R20, R22: counted afresh for every section that is no leaf of its result."""
+    """Counted afresh for every section that is no leaf of its result."""
     matched = {(hit.document, hit.section) for hit in drawing.hits}
     for result in run(drawing):
         above = [drawing.nodes[result.document, place].parent for place in result.merged_from]
@@ -406,7 +406,7 @@ def test_a_replaced_group_was_large_enough_or_its_parent_matched(drawing: Drawin
 
 @given(drawings())
 def test_a_group_left_apart_was_too_small_or_its_parent_is_the_root(drawing: Drawing) -> None:
-    """R19, R22, R23: nothing that should have merged was left."""
+    """Nothing that should have merged was left."""
     results = run(drawing)
     above = [(r.document, drawing.nodes[r.document, r.section].parent) for r in results]
     for document, parent in {key for key in above if key[1] >= 0}:

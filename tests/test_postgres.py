@@ -226,7 +226,7 @@ def test_other_tables_of_a_database_are_not_touched(url: str) -> None:
 
 
 def test_a_newer_schema_is_refused(url: str) -> None:
-    """T16, BAD_INPUTS: refused and left untouched."""
+    """BAD_INPUTS: refused and left untouched."""
     with opened(url, create=True):
         pass
     postgres.execute(url, "INSERT INTO quire.migrations VALUES (999, now())")
@@ -330,7 +330,7 @@ def test_a_later_version_has_a_later_time(store: PostgresStore, monkeypatch: pyt
 
 
 def test_the_last_paragraph_of_a_megabyte_is_found(store: PostgresStore) -> None:
-    """T15: 1.1 MB in one document never meets the limit of a tsvector."""
+    """1.1 MB in one document never meets the limit of a tsvector."""
     text = "# Long\n\n" + "".join(f"Sentence {n} has word{n} in it.\n\n" for n in range(35_000))
     assert len(text) > 1_100_000
     store.write([prepared(text + "The xylophone quokka stands last.\n")])

@@ -77,7 +77,7 @@ GROUPS: dict[str, Groups] = {
 
 @pytest.mark.parametrize("text", GROUPS)
 def test_a_query_asks_for_its_groups(text: str) -> None:
-    """DESIGN §6, T11: words, "phrases", OR, prefix*, title: and heading:, as in a web search."""
+    """DESIGN §6: words, "phrases", OR, prefix*, title: and heading:, as in a web search."""
     query = parse(text)
     assert query.groups == GROUPS[text]
     assert (query.negated, query.filters, query.notes) == ((), (), ())

@@ -787,7 +787,7 @@ def test_libraries_of_before_get_the_sources_they_came_from(library: Library, tm
 
 
 def test_a_library_of_the_schema_before_sources_is_upgraded(tmp_path: Path, docs: Path) -> None:
-    """T16: a library made before sources were remembered opens, and follows what it came from."""
+    """A library made before sources were remembered opens, and follows what it came from."""
     with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
         library.add(docs)
     with closing(sqlite3.connect(tmp_path / "l.db")) as db:

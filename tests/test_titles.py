@@ -75,12 +75,12 @@ def test_what_is_made_of_titles_is_bounded_and_the_text_is_whole() -> None:
 
 @pytest.mark.parametrize("length", [299, 300])
 def test_a_title_that_fits_is_whole(length: int) -> None:
-    """R1: the text of the heading."""
+    """The text of the heading."""
     assert quire.tree(f"# {'a' * length}\n\ntext\n").title == "a" * length
 
 
 def test_a_section_is_found_by_its_whole_long_heading() -> None:
-    """T10: by heading text, and by a path of headings."""
+    """By heading text, and by a path of headings."""
     first, second = f"first {'a b ' * 400}".strip(), f"Second {'c d ' * 400}".strip()
     tree = quire.tree(f"# {first}\n\ntext\n\n## {second}\n\nmore\n")
     assert tree.find(second)[0] is tree.sections[2]
@@ -98,7 +98,7 @@ def test_an_error_does_not_repeat_a_long_name() -> None:
 
 @pytest.mark.parametrize("style", ["ascii", "github"])
 def test_long_slugs_are_cut_before_repeats_are_numbered(style: str) -> None:
-    """R13: repeats loop until unused."""
+    """Repeats loop until unused."""
     text = "".join(f"# {'same title ' * 90}{end}\n\ntext\n\n" for end in "abc")
     tree = Tree(Document.from_text(text), TreeSettings(slug_style=style))
     first, *others = [section.slug for section in tree.sections[1:]]

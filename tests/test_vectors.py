@@ -564,7 +564,7 @@ def schema_1(path: Path, document: Prepared) -> sqlite3.Connection:
 
 
 def test_a_library_of_the_first_schema_gets_vectors(tmp_path: Path, tiny: Tiny) -> None:
-    """T16: a schema change migrates, after a copy was made; nothing has to be indexed anew."""
+    """A schema change migrates, after a copy was made; nothing has to be indexed anew."""
     path = tmp_path / "library.db"
     schema_1(path, prepared("a.md", "one fish", "two birds")).close()
     with Library.open(path) as library:
@@ -580,7 +580,7 @@ def test_a_library_of_the_first_schema_gets_vectors(tmp_path: Path, tiny: Tiny) 
 
 
 def test_the_copy_has_what_was_still_in_the_log(tmp_path: Path) -> None:
-    """T16: a process that was killed leaves its last writes in the log beside the file."""
+    """A process that was killed leaves its last writes in the log beside the file."""
     path = tmp_path / "library.db"
     with closing(schema_1(path, prepared("a.md", "one fish"))):  # closing it would empty the log
         with closing(SqliteStore(str(path))) as store:

@@ -1,4 +1,4 @@
-"""Pages and sites in a library, against a real server on loopback (T12–T15, D11, D14, D15, D21).
+"""Pages and sites in a library, against a real server on loopback.
 
 Fetching itself is tested in test_fetch.py, HTML in test_html.py, the files of llms.txt in test_llmstxt.py.
 """
@@ -133,7 +133,7 @@ def counts(report: Report) -> tuple[int, int, int, int, int]:
 
 
 def test_a_markdown_page_is_found_read_and_outlined(web: Site, library: Library) -> None:
-    """D1, D11, T1: a URL is a source; its address is `host:path`, its bytes are kept as they came."""
+    """A URL is a source; its address is `host:path`, its bytes are kept as they came."""
     url = web.page("/docs/guide.md", GUIDE)
     assert counts(library.add(url)) == (1, 0, 0, 0, 0)
     (row,) = library.documents()
@@ -154,7 +154,7 @@ def test_a_markdown_page_is_found_read_and_outlined(web: Site, library: Library)
 
 
 def test_a_plain_text_page_is_text(web: Site, library: Library) -> None:
-    """D1, R11: a hash in plain text is no heading."""
+    """A hash in plain text is no heading."""
     library.add(web.page("/notes.txt", b"# not a heading\n\nokapis\n", content_type="text/plain"))
     (row,) = library.documents()
     assert (row.format, row.title, row.path) == ("text", "notes", "notes.txt")
@@ -431,7 +431,7 @@ def test_content_wins_over_a_path_and_a_path_over_a_url(
 
 
 def test_two_pages_whose_paths_are_the_same_are_two_documents(web: Site, library: Library) -> None:
-    """T1: a URL is unique in its collection, and what is added does not take another's place."""
+    """A URL is unique in its collection, and what is added does not take another's place."""
     urls = [web.page(path, f"# At {path}\n".encode(), content_type="text/markdown") for path in ("/a", "/a/")]
     for url in urls:
         library.add(url)
@@ -440,7 +440,7 @@ def test_two_pages_whose_paths_are_the_same_are_two_documents(web: Site, library
 
 
 def test_pages_of_two_hosts_in_one_collection_are_two_documents(web: Site, library: Library) -> None:
-    """T1: nothing that was added is lost when a page of another host has the same path."""
+    """Nothing that was added is lost when a page of another host has the same path."""
     with site() as other:
         urls = [web.page("/guide.md", GUIDE), other.page("/guide.md", b"# Other guide\n")]
         for url in urls:
@@ -505,7 +505,7 @@ def test_the_home_page_of_a_site_stays_when_the_site_is_added(web: Site, library
     ],
 )
 def test_what_is_a_url_and_what_is_a_site(source: str, url: bool, whole: bool) -> None:
-    """T12: `quire add example.com`, or the URL of any llms.txt."""
+    """`quire add example.com`, or the URL of any llms.txt."""
     assert (names.is_url(source), names.is_site(source)) == (url, whole)
 
 
@@ -541,7 +541,7 @@ def test_the_same_site_is_the_same_name_that_can_be_bought(url: str, other: str,
 
 
 def test_a_site_is_its_llms_txt_and_what_that_links(web: Site, library: Library) -> None:
-    """T12: the index is kept as a document, and each page it links is one; collection = domain."""
+    """The index is kept as a document, and each page it links is one; collection = domain."""
     url = publish(web, {"/a.md": "# A\n\naardvarks\n", "/docs/b.md": "# B\n\nbadgers\n"})
     assert counts(library.add(url)) == (3, 0, 0, 0, 0)
     assert [row.address for row in library.documents("127.0.0.1")] == [
@@ -556,7 +556,7 @@ def test_a_site_is_its_llms_txt_and_what_that_links(web: Site, library: Library)
 
 
 def test_an_llms_txt_below_the_root_has_its_own_home(web: Site, library: Library) -> None:
-    """T12: any llms.txt URL; relative links count from it."""
+    """Any llms.txt URL; relative links count from it."""
     web.page("/docs/v2/a.md", b"# A\n")
     library.add(web.page("/docs/v2/llms.txt", index("a.md")))
     assert web.paths()[:2] == ["/docs/v2/llms.txt", "/docs/v2/llms-full.txt"]
@@ -564,7 +564,7 @@ def test_an_llms_txt_below_the_root_has_its_own_home(web: Site, library: Library
 
 
 def test_the_url_of_llms_full_names_the_same_site(web: Site, library: Library) -> None:
-    """T12: the site is the same, whichever of its two files is named."""
+    """The site is the same, whichever of its two files is named."""
     url = publish(web, {"/a.md": "# A\n"})
     library.add(url)
     assert library.add(web.url("/llms-full.txt")).unchanged == 2
@@ -577,7 +577,7 @@ FULL = "".join(
 
 
 def test_a_whole_llms_full_becomes_its_pages(web: Site, library: Library) -> None:
-    """T12: each page is a document with its own URL, and nothing is crawled."""
+    """Each page is a document with its own URL, and nothing is crawled."""
     web.page("/llms-full.txt", FULL.encode())
     report = library.add(web.page("/llms.txt", index("/pumps", "/valves")))
     assert (report.added, report.failed, report.warnings) == (4, [], [])
@@ -593,7 +593,7 @@ def test_a_whole_llms_full_becomes_its_pages(web: Site, library: Library) -> Non
 
 
 def test_an_llms_full_that_is_not_whole_is_left_for_the_links(web: Site, library: Library) -> None:
-    """T12: take it or the links; what was done is said."""
+    """Take it or the links; what was done is said."""
     web.page("/llms-full.txt", b"# Only one\n\nOne page of many.\n")
     report = library.add(publish(web, {f"/{name}.md": f"# {name}\n" for name in "abc"}))
     assert sorted(texts(library)) == ["a.md", "b.md", "c.md", "llms.txt"]
@@ -601,14 +601,14 @@ def test_an_llms_full_that_is_not_whole_is_left_for_the_links(web: Site, library
 
 
 def test_an_llms_full_without_an_llms_txt_is_enough(web: Site, library: Library) -> None:
-    """T12: FULL alone."""
+    """FULL alone."""
     web.page("/llms-full.txt", FULL.encode())
     assert library.add(web.url("/llms.txt")).added == 3
     assert {row.title for row in library.documents() if row.chunk_count} == {"Pumps", "Valves"}
 
 
 def test_pages_of_an_llms_full_that_have_the_same_name_are_all_kept(web: Site, library: Library) -> None:
-    """T15: nothing is lost silently."""
+    """Nothing is lost silently."""
     full = b"# Notes\n\none\n\n# Notes\n\ntwo\n\n# Notes 2\n\nthree\n\n# Notes\n\nfour\n"
     web.page("/llms-full.txt", full)
     assert library.add(web.url("/llms.txt")).added == 5
@@ -634,7 +634,7 @@ def a_page_for_everything(web: Site) -> None:
 def test_a_site_that_says_nothing_of_itself_is_a_clear_error(
     web: Site, library: Library, serve: Callable[[Site], None]
 ) -> None:
-    """T12, issue: nothing at all there → a clear error, also where a server has a page for every path."""
+    """Issue: nothing at all there → a clear error, also where a server has a page for every path."""
     serve(web)
     with pytest.raises(NotFound, match=r"has neither llms\.txt nor llms-full\.txt\. Add a page by its URL"):
         library.add(web.url("/llms.txt"))
@@ -970,7 +970,7 @@ def dead() -> str:
 
 @pytest.mark.parametrize("path", ["/guide.md", "/llms.txt"])
 def test_a_network_failure_is_transient(library: Library, path: str) -> None:
-    """T13: network failure → TransientError."""
+    """Network failure → TransientError."""
     with pytest.raises(TransientError, match="cannot be fetched"):
         library.add(f"http://{dead()}{path}")
 
@@ -980,7 +980,7 @@ def test_a_network_failure_is_transient(library: Library, path: str) -> None:
 def test_a_failing_server_is_transient_and_the_old_copy_stays(
     web: Site, library: Library, path: str, answer: Callable[[Handler], None]
 ) -> None:
-    """T13, BAD_INPUTS: 429, 5xx, reset → TransientError, and nothing is lost."""
+    """BAD_INPUTS: 429, 5xx, reset → TransientError, and nothing is lost."""
     publish(web, {"/guide.md": "# Guide\n"})
     library.add(web.url(path))
     before = library.documents()
@@ -1040,7 +1040,7 @@ def test_a_link_that_is_refused_does_not_end_a_deeper_crawl(web: Site, tmp_path:
 
 
 def test_a_page_of_an_llms_full_whose_address_is_none_is_kept(web: Site, library: Library) -> None:
-    """T15: nothing is lost, whatever stands behind `Source:`."""
+    """Nothing is lost, whatever stands behind `Source:`."""
     full = FULL.replace("http://127.0.0.1/valves", "http://[valves")
     web.page("/llms-full.txt", full.encode())
     library.add(web.url("/llms.txt"))
@@ -1048,7 +1048,7 @@ def test_a_page_of_an_llms_full_whose_address_is_none_is_kept(web: Site, library
 
 
 def test_what_is_not_there_is_told_from_what_does_not_match(web: Site, library: Library) -> None:
-    """T14: collection or document not ingested → NoResults, from get and from search."""
+    """Collection or document not ingested → NoResults, from get and from search."""
     library.add(web.page("/guide.md", GUIDE))
     with pytest.raises(NoResults, match=r"Did you mean '127\.0\.0\.1:guide\.md'"):
         library.read("127.0.0.1:guides.md")
@@ -1192,7 +1192,7 @@ def test_a_crawl_that_is_killed_leaves_the_old_generation_whole(
 def test_real_sites_become_their_pages(
     web: Site, library: Library, name: str, separator: str, before: int
 ) -> None:
-    """T12, T15: as many pages as separators, counted by a plain expression, and every byte of them."""
+    """As many pages as separators, counted by a plain expression, and every byte of them."""
     full = (LLMS / f"{name}-llms-full.txt").read_bytes()
     code = r"(?ms)^(`{3,})[^`\n]*\n.*?^\1`*[ \t]*$" if name == "genaiscript" else "(?!)"
     expected = len(re.findall(separator, re.sub(code, "", full.decode()), re.MULTILINE)) + before
@@ -1210,7 +1210,7 @@ def test_real_sites_become_their_pages(
 
 
 def test_the_last_paragraph_of_a_large_llms_full_is_found(web: Site, library: Library) -> None:
-    """T15: 1.1 MB ingests whole."""
+    """1.1 MB ingests whole."""
     page = "# Page {0}\nSource: /page{0}\n\n" + "Water runs through the pipes of the house. " * 250 + "\n\n"
     full = "".join(page.format(number) for number in range(103)) + "The very last words are about okapis.\n"
     assert len(full) > 1_100_000
@@ -1249,7 +1249,7 @@ def outcome(library: Library, url: str) -> str:
 def test_an_llms_full_over_the_cap_is_refused_with_its_name(
     web: Site, tmp_path: Path, headers: dict[str, str], with_index: bool
 ) -> None:
-    """Issue, T15: 200 MB is refused with the cap's name, in bounded memory; nothing fails silently."""
+    """Issue: 200 MB is refused with the cap's name, in bounded memory; nothing fails silently."""
     web.route("/llms-full.txt", endless(200, **headers))
     url = publish(web, {"/a.md": "# A\n"}) if with_index else web.url("/llms.txt")
     with opened(tmp_path, max_bytes=8 * MIB) as library:

@@ -19,7 +19,9 @@ from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
 class Citations:
     """Turns merged hits into results."""
 
-    def __init__(self, store: Store, asked: Query, max_tokens: int, judge: Judge, *, explain: bool) -> None:
+    def __init__(
+        self, store: Store, asked: Query, max_tokens: int | None, judge: Judge, *, explain: bool
+    ) -> None:
         self.store, self.asked, self.max_tokens = store, asked, max_tokens
         self.judge, self.explain = judge, explain
         self.terms = _terms_of(asked)
@@ -88,7 +90,7 @@ class Citations:
     def _part(self, document: DocumentRow, chunks: Sequence[ChunkRow]) -> Span:
         """The span of neighbouring chunks; for one chunk that is too large, its piece with most matches."""
         span = _span_of_chunks(chunks)
-        if len(chunks) > 1 or span.tokens <= self.max_tokens:
+        if self.max_tokens is None or len(chunks) > 1 or span.tokens <= self.max_tokens:
             return span
         text = self.store.passage(document.seq, span.byte_start, span.byte_end)
         size = max(1, len(text) * self.max_tokens // span.tokens)

@@ -16,7 +16,7 @@ no difference, and only the root can be returned beside its own child.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -34,13 +34,14 @@ def sections(
     min_matches: int = DEFAULT.search.min_aggregation_matches,
     score_cap: float = DEFAULT.search.score_cap_multiplier,
     max_tokens: int | None = None,
+    titled: Collection[Key] = (),
 ) -> list[Merged]:
     """The sections that answer, best first; ties are in order of document and position.
 
     `nodes` holds every section with a hit and all its ancestors. More than `threshold` of a section's
     children and at least `min_matches` of them must match for it to replace them; it then scores at
     most `score_cap` times the best of them, which assumes that scores are not negative. No section of
-    more than `max_tokens` replaces others.
+    more than `max_tokens` replaces others. `titled` sections match by their titles, with hits or without.
     """
     rules = _Rules(threshold, min_matches, score_cap, max_tokens)
     own = _by_section(hits)
@@ -48,7 +49,7 @@ def sections(
     settled: list[Merged] = []
     for key in _bottom_up(own, nodes):
         node, mine, below = nodes[key], own.get(key, []), matching.pop(key, [])
-        if not rules.absorbs(node, mine, below):
+        if not rules.absorbs(node, bool(mine) or key in titled, below):
             settled += below
             below = []
         if mine or below:
@@ -96,8 +97,8 @@ class _Rules:
     score_cap: float
     max_tokens: int | None = None
 
-    def absorbs(self, node: Node, mine: list[Hit], below: list[Merged]) -> bool:
-        """Whether a section replaces its matching children."""
+    def absorbs(self, node: Node, matches: bool, below: list[Merged]) -> bool:
+        """Whether a section, which matches by itself or not, replaces its matching children."""
         if self.max_tokens is not None and node.tokens > self.max_tokens:
             return False
         # Rule 4 lets the document be returned if it matches; it does not say that its children are then
@@ -106,7 +107,7 @@ class _Rules:
         if node.parent < 0:
             return self._enough(below) and len(below) == node.children
         # The share is a division: 29 / 100 is not over 0.29, but 29 is over 0.29 * 100 in floating point.
-        return bool(mine) or (self._enough(below) and len(below) / node.children > self.threshold)
+        return matches or (self._enough(below) and len(below) / node.children > self.threshold)
 
     def _enough(self, below: list[Merged]) -> bool:
         return len(below) >= max(1, self.min_matches)

@@ -164,6 +164,11 @@ class Ranking:
             whole = self._whole.get(hit.document, 0.0)
             yield hit.judged(hit.score + HEADING * heading + WHOLE * whole, hit.covers, heading, whole)
 
+    def titled(self, sections: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Those of the sections whose titles have a word of the query."""
+        titles = self.store.titles(sections)
+        return {key for key, title in titles.items() if _terms_of(title) & self.wanted.weights.keys()}
+
     def told(self, hits: Sequence[Hit]) -> list[Hit]:
         """Hits with the share of the query's words that each has, in the same order."""
         shares = map(self.wanted.share, self._read_terms(hits))

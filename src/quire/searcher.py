@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quire import analyze, fusion, merge, query
@@ -106,9 +105,10 @@ def _found(
         ranking = Ranking(store, asked, filters)
         hits, mode = ranked(ranking, settings, meaning, notes)
     hits = fusion.with_document_evidence(hits, settings.document_evidence)
-    merged = ranking.told_of(_merge(store, _promote(store, hits), settings))
+    merged = ranking.told_of(_merge(ranking, _promote(store, hits), settings))
     judge = _judge(asked, settings, meaning, mode)
-    results = Citations(store, asked, settings.max_result_tokens, judge, explain=explain).all(merged, hits)
+    most = None if settings.merging == "ra" else settings.max_result_tokens
+    results = Citations(store, asked, most, judge, explain=explain).all(merged, hits)
     if not results:
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):
@@ -306,21 +306,23 @@ def _promote(store: Store, hits: list[Hit]) -> list[Hit]:
     return sorted(raised, key=lambda hit: (-hit.score, hit.chunk))
 
 
-def _merge(store: Store, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
+def _merge(ranking: Ranking, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
     """Merge as many hits as fill the answer. A weak match further down is no reason to merge."""
+    if settings.merging == "ra":
+        return _merge_plainly(ranking, hits, settings)[: settings.limit]
     size, merged = 0, list[Merged]()
     while len(merged) < settings.limit and size < len(hits):
         size = max(2 * size, 2 * settings.limit)
         some = hits[:size]
-        nodes = store.nodes({(hit.document, hit.section) for hit in some})
-        merge_some = _merge_plainly if settings.merging == "ra" else partial(_merge_bounded, store)
-        merged = merge_some(some, nodes, settings)
+        nodes = ranking.store.nodes({(hit.document, hit.section) for hit in some})
+        merged = _merge_bounded(ranking.store, some, nodes, settings)
     return merged[: settings.limit]
 
 
-def _merge_plainly(hits: list[Hit], nodes: Nodes, settings: SearchSettings) -> list[Merged]:
-    """Merge by the founding rules (R18-R23): plain sums, no bound, no floor."""
-    return merge.sections(hits, nodes, **_rules(settings))
+def _merge_plainly(ranking: Ranking, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
+    """Merge by the founding rules: all hits, plain sums, no bound, no floor; a title alone is a match."""
+    nodes = ranking.store.nodes({(hit.document, hit.section) for hit in hits})
+    return merge.sections(hits, nodes, **_rules(settings), titled=ranking.titled(nodes))
 
 
 def _rules(settings: SearchSettings) -> dict[str, Any]:

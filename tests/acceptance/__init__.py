@@ -1,0 +1,1 @@
+"""The founding numbers, one test for each. docs/founding.md lists them."""
