@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from quire import analyze
+from quire.address import ALL_BRANCHES
 from quire.query import Query
 from quire.result import Hit
 from quire.stores import matching
@@ -158,7 +159,7 @@ class Bm25:
 
     def documents_with(self, terms: Sequence[str], filters: Filters) -> dict[str, set[int]]:
         """The documents that have each term."""
-        where, args = conditions(replace(filters, collection=None, kinds=()))
+        where, args = conditions(_besides_signs(filters))
         among = f" AND w.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
         found: dict[str, set[int]] = {}
         for term in terms:
@@ -267,8 +268,7 @@ class Bm25:
         score = "".join(f" + {idf!r}::float8 * f{n} / (f{n} + k)" for n, (_, idf) in enumerate(ranking))
         # Without the types these would be numerics, which are slow.
         k = f"{_K1 * (1 - _B)!r}::float8 + {_K1 * _B / self._known.average!r}::float8 * w.size AS k"
-        # Their collection and kind are among the signs.
-        where, args = conditions(replace(filters, collection=None, kinds=()))
+        where, args = conditions(_besides_signs(filters))
         among = f" AND w.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
         exact = all(phrase.is_word for phrase in match.ranking)
         terms, together = ("best.terms::text", []) if not exact else _terms_of(pairs)
@@ -342,10 +342,17 @@ def _count_common(db: Connection, chunks: int) -> None:
 # ------------------------------------------------------------------------------- phrases and queries
 
 
+def _besides_signs(filters: Filters) -> Filters:
+    """The filters that no term tells. One collection and the kinds are among the terms."""
+    collection = filters.collection
+    is_one = collection is None or not collection.endswith(ALL_BRANCHES)
+    return replace(filters, collection=None if is_one else collection, kinds=())
+
+
 def _query_of(match: WordQuery, filters: Filters) -> str:
     """A query within a collection and kinds as a tsquery."""
     must = [_any(group) for group in (*match.needed, match.rare) if group]
-    if filters.collection is not None:
+    if filters.collection is not None and not filters.collection.endswith(ALL_BRANCHES):
         must.append(_any([Phrase((sign("@", filters.collection),))]))
     if filters.kinds:
         must.append(_any([Phrase((sign("!", kind),)) for kind in filters.kinds]))
