@@ -15,6 +15,7 @@ QuireError
 │   └── TransientError the network or its server failed; it may work later
 ├── EmbeddingError     a model cannot be reached or used; searching by words goes on
 ├── LibraryError       a library cannot be opened, read or written; it was left as it was
+│   ├── Damaged        what it holds of a document is not what was written
 │   ├── Unstorable     the database does not take what one document holds
 │   └── LibraryHeld    this process must first close it elsewhere
 ├── NoResults          what was asked for is not there; the nearest things are named
@@ -202,6 +203,18 @@ class LibraryError(QuireError):
     def __init__(self, library: str, problem: str) -> None:
         self.library = redact.url(library)
         super().__init__(self.library, problem, library=self.library, problem=problem)
+
+
+class Damaged(LibraryError):
+    """Something other than Quire changed what a library holds of a document."""
+
+    code = "damaged"
+
+    def __init__(self, library: str, document: str) -> None:
+        self.document = redact.text(document)
+        problem = f"{document} is damaged: it is not what was written. To repair it: quire doctor --repair"
+        super().__init__(library, problem)
+        self.details["document"] = self.document
 
 
 class Unstorable(LibraryError):

@@ -14,8 +14,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
-from quire.errors import LibraryError, NoResults
+from quire.address import of_document
+from quire.errors import Damaged, LibraryError, NoResults
 from quire.stores import migrate
+from quire.stores.checks import row_check
 from quire.stores.rows import ChunkRow
 from quire.stores.sqlite import file as files
 from quire.stores.sqlite import ids
@@ -198,6 +200,7 @@ class SqliteDatabase(FileConnection):
             raise self._error(f"cannot be opened: {problem}") from problem
         self._is_open = True
         ids.add_key_function(self._db)
+        self._db.create_function("row_check", -1, row_check, deterministic=True)
         self._forget()
         try:
             self._file = self._prepare()
@@ -403,6 +406,17 @@ class SqliteDatabase(FileConnection):
         for start in range(0, len(wanted), 500):
             some = wanted[start : start + 500]
             yield from self.db.execute(f"{sql} IN ({', '.join('?' * len(some))})", some)
+
+    def _checked(self, row: tuple[Any, ...] | None, document: int) -> tuple[Any, ...]:
+        """A row of a document without the checksum at its end. Raises Damaged if that does not fit."""
+        if row is None or row_check(*row[:-1]) != row[-1]:
+            raise self._damaged(document)
+        return row[:-1]
+
+    def _damaged(self, document: int) -> Damaged:
+        names = self.db.execute("SELECT collection, path FROM documents WHERE seq = ?", (document,))
+        found = names.fetchone()
+        return Damaged(self.path, of_document(*found) if found else f"document {document}")
 
     def generation(self) -> int:
         """A number that grows with every write."""

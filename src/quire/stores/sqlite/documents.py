@@ -14,6 +14,7 @@ from dataclasses import fields
 
 from quire.address import id_of, key_of_id, of_document
 from quire.result import Node
+from quire.stores.checks import is_intact, row_check
 from quire.stores.filters import Filters
 from quire.stores.ids import chunk_keys, section_keys, with_id
 from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow
@@ -25,7 +26,7 @@ from quire.stores.texts import passage_of
 
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
 _SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
-_ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * len(fields(SectionRow))})"
+_ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) + 1)})"
 ADD_MEMBER = (  # unless the document is gone meanwhile
     "INSERT INTO members SELECT ?1, seq, ?3 FROM documents WHERE seq = ?2"
     " ON CONFLICT (source, document) DO UPDATE SET seen = excluded.seen"
@@ -39,7 +40,7 @@ _NOTE_NUMBER = (
     "INSERT INTO facts VALUES ('last_number', ?) ON CONFLICT (name) DO UPDATE SET value ="
     " CAST(max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER)) AS TEXT)"
 )
-_ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * len(fields(ChunkRow))})"
+_ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) + 1)})"
 
 
 class SqliteDocuments(SqliteRemaking):
@@ -100,11 +101,17 @@ class SqliteDocuments(SqliteRemaking):
         first, keys = row << CHUNK_BITS, chunk_keys(new)
         self.db.executemany(
             _ADD_SECTION,
-            ((row, *section, key) for section, key in zip(new.sections, section_keys(new), strict=True)),
+            (
+                (row, *section, key, row_check(row, *section))
+                for section, key in zip(new.sections, section_keys(new), strict=True)
+            ),
         )
         self.db.executemany(
             _ADD_CHUNK,
-            ((first + index, row, *chunk, keys[index]) for index, chunk in enumerate(new.chunks)),
+            (
+                (first + index, row, *chunk, keys[index], row_check(first + index, row, *chunk))
+                for index, chunk in enumerate(new.chunks)
+            ),
         )
         self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
         self.db.executemany("INSERT INTO tags VALUES (?, ?)", ((row, tag) for tag in set(new.tags)))
@@ -190,8 +197,11 @@ class SqliteDocuments(SqliteRemaking):
         return {row[0]: DocumentRow(*row) for row in found}
 
     def source(self, row: int) -> bytes:
-        """The exact bytes of a document."""
-        return bytes(self._value("SELECT source FROM documents WHERE seq = ?", row))
+        """The exact bytes of a document. Raises Damaged if they are not those that were written."""
+        found = self.db.execute("SELECT source, checksum FROM documents WHERE seq = ?", (row,)).fetchone()
+        if found is None or not is_intact(*found):
+            raise self._damaged(row)
+        return bytes(found[0])
 
     def passage(self, row: int, start: int, end: int) -> str:
         """The text between two byte offsets of a document, without reading the rest."""
@@ -203,16 +213,16 @@ class SqliteDocuments(SqliteRemaking):
     def sections(self, row: int) -> list[SectionRow]:
         """The sections of a document, in order."""
         rows = self.db.execute(
-            f"SELECT {_SECTION} FROM sections WHERE document = ? ORDER BY position", (row,)
+            f"SELECT {_SECTION}, crc FROM sections WHERE document = ? ORDER BY position", (row,)
         )
-        return [SectionRow(*found) for found in rows]
+        return [SectionRow(*self._checked(found, row)) for found in rows]
 
     def section(self, row: int, position: int) -> SectionRow:
         """One section."""
         found = self.db.execute(
-            f"SELECT {_SECTION} FROM sections WHERE document = ? AND position = ?", (row, position)
+            f"SELECT {_SECTION}, crc FROM sections WHERE document = ? AND position = ?", (row, position)
         ).fetchone()
-        return SectionRow(*found)
+        return SectionRow(*self._checked(found, row))
 
     def lineages(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], SectionRow]:
         """Sections by (document, position), with all their ancestors."""
@@ -249,9 +259,8 @@ class SqliteDocuments(SqliteRemaking):
 
     def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         """Chunks by their ids."""
-        return {
-            row[0]: ChunkRow(*row) for row in self._in(f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id", ids)
-        }
+        rows = self._in(f"SELECT {CHUNK_COLUMNS}, crc FROM chunks WHERE id", ids)
+        return {row[0]: ChunkRow(*self._checked(row, row[0] >> CHUNK_BITS)) for row in rows}
 
     def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """The tags of documents, in order. Documents without tags are left out."""
