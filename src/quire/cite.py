@@ -26,11 +26,14 @@ class Citations:
         self.judge, self.explain = judge, explain
         self.terms = _terms_of(asked)
         self.stale: dict[int, bool] = {}
+        self.damaged: list[str] = []  # addresses of documents that cannot be cited
         self.sections: dict[tuple[int, int], SectionRow] = {}
+        self.intact: dict[int, bool] = {}  # documents that were compared with their checksums
 
     def all(self, merged: Sequence[Merged], hits: Sequence[Hit]) -> list[Result]:
         """A result for each place. `hits` are all ranked hits, best first."""
         rows = self.store.documents_by_row({found.document for found in merged})
+        merged = self._intact(merged, rows)
         chunks = self.store.chunks([hit.chunk for found in merged for hit in found.hits])
         self.sections |= self.store.lineages({(found.document, found.section) for found in merged})
         ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
@@ -40,6 +43,14 @@ class Citations:
             replace(result, confidence=round(chance, 3), strength=strength)
             for result, (chance, strength) in zip(results, sure, strict=True)
         ]
+
+    def _intact(self, merged: Sequence[Merged], rows: dict[int, DocumentRow]) -> Sequence[Merged]:
+        """The places whose documents are not damaged."""
+        self.intact = self.store.intact(rows.values())
+        if all(self.intact.values()):
+            return merged
+        self.damaged = sorted(rows[row].address for row, whole in self.intact.items() if not whole)
+        return [found for found in merged if self.intact.get(found.document, True)]
 
     def _one(
         self, found: Merged, document: DocumentRow, chunks: dict[int, ChunkRow], ranks: dict[int, int]
@@ -84,6 +95,7 @@ class Citations:
             ),
             promotion=document.promotion,
             stale=self._is_stale(document),
+            verified=self.intact.get(found.document, False),
             explain=self._explanation(found, ranks) if self.explain else {},
         )
 

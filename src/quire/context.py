@@ -91,6 +91,7 @@ class Passage:
     tokens: int  # of the text alone
     promotion: str
     reason: str  # critical, match or parent; neighbours join the passage beside them
+    verified: bool = True  # the whole document was compared with its checksum
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class Reading:
     others: int  # sections of the same name
     stale: bool
     notes: tuple[str, ...]
+    verified: bool = True  # the whole document was compared with its checksum
 
 
 def read(store: Store, row: DocumentRow, name: str, config: Config, max_tokens: int | None) -> Reading:

@@ -89,6 +89,7 @@ class Result:
     merged_from: tuple[str, ...]
     promotion: str
     stale: bool
+    verified: bool = False  # whether its document was compared with its checksum, and is what was written
     confidence: float = 0.0  # the chance that it answers, from 0 to 1: a lower bound
     strength: str = "none"  # strong, weak, or none if it has little to do with the query
     explain: dict[str, Any] = field(default_factory=dict, compare=False)

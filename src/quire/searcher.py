@@ -108,7 +108,11 @@ def _found(
     merged = ranking.told_of(_merge(ranking, _promote(store, hits), settings))
     judge = _judge(asked, settings, meaning, mode)
     most = None if settings.merging == "ra" else settings.max_result_tokens
-    results = Citations(store, asked, most, judge, explain=explain).all(merged, hits)
+    citations = Citations(store, asked, most, judge, explain=explain)
+    results = citations.all(merged, hits)
+    if citations.damaged:
+        left = ", ".join(citations.damaged)
+        notes.append(f"Left out, because they are damaged: {left}. To repair them: quire doctor --repair")
     if not results:
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):

@@ -79,6 +79,10 @@ class Admin(Protocol):
         """A number that grows with every write."""
         ...
 
+    def intact(self, rows: Iterable[DocumentRow]) -> dict[int, bool]:
+        """Whether the texts of documents are those that were written. Large ones may be left out."""
+        ...
+
     def kinds(self) -> frozenset[str]:
         """The kinds of documents in the library."""
         ...

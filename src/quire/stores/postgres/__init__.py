@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from psycopg import sql
 
 from quire.stores.base import Counts
+from quire.stores.checks import VERIFIED_BYTES
 from quire.stores.postgres.database import Connection, PostgresDatabase, next_generation
 from quire.stores.postgres.ids import count_wrong_keys
 from quire.stores.postgres.schema import CHECKS
 from quire.stores.postgres.sources import PostgresSources
+from quire.stores.rows import DocumentRow
 
 __all__ = ["PostgresStore"]
 
@@ -88,6 +90,18 @@ class PostgresStore(PostgresSources):
             next_generation(db)  # what the role found before is no longer what it sees
 
         self.db.write(action)
+
+    def intact(self, rows: Iterable[DocumentRow]) -> dict[int, bool]:
+        """Whether the texts of documents are those that were written. The server compares them."""
+        statement = (
+            "SELECT seq, encode(sha256(source), 'hex') = checksum FROM quire.documents WHERE seq = ANY (%s)"
+        )
+        room, some = VERIFIED_BYTES, list[int]()
+        for row in rows:
+            room -= row.size
+            some += [row.seq] if room >= 0 else []
+        key = "intact", tuple(sorted(some))
+        return dict(self.db.once(key, lambda: self.db.rows(statement, [some]) if some else []))
 
     def kinds(self) -> frozenset[str]:
         """The kinds of documents in the library."""

@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any, cast
 
 from quire import analyze
-from quire.address import key_of_id
+from quire.address import key_of_id, of_document
+from quire.errors import Damaged
 from quire.progress import Progress, Silent
 from quire.result import Node
+from quire.stores.checks import is_intact
 from quire.stores.filters import Filters
 from quire.stores.ids import with_id
 from quire.stores.postgres import terms
@@ -193,8 +195,13 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
             return {row: kept[row] for row in wanted if row in kept}
 
     def source(self, row: int) -> bytes:
-        """The exact bytes of a document."""
-        return bytes(self.db.value("SELECT source FROM quire.documents WHERE seq = %s", row))
+        """The exact bytes of a document. Raises Damaged if they are not those that were written."""
+        found = "SELECT source, checksum, collection, path FROM quire.documents WHERE seq = %s"
+        for source, checksum, collection, path in self.db.rows(found, [row]):
+            if is_intact(bytes(source), checksum):
+                return bytes(source)
+            raise Damaged(self.db.name, of_document(collection, path))
+        raise Damaged(self.db.name, f"document {row}")
 
     def passage(self, row: int, start: int, end: int) -> str:
         """The text between two byte offsets of a document, without reading the rest."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from quire.stores.base import Counts
+from quire.stores.checks import VERIFIED_BYTES, is_intact
+from quire.stores.rows import DocumentRow
 from quire.stores.sqlite.ids import count_wrong_keys
 from quire.stores.sqlite.sources import SqliteSources
 
@@ -17,6 +21,7 @@ class SqliteStore(SqliteSources):
     def _forget(self) -> None:
         super()._forget()
         self._kinds: tuple[int, frozenset[str]] = (-1, frozenset())  # with their generation
+        self._intact: dict[tuple[int, str], bool] = {}  # by document and checksum
 
     def library_id(self) -> str:
         """The random id of the library, which a copy of the file shares."""
@@ -26,6 +31,16 @@ class SqliteStore(SqliteSources):
         """A string that changes with every write, and that no other or restored library has."""
         history = self._value("SELECT value FROM facts WHERE name = 'history'")
         return f"{self.library_id()}:{history.partition(' ')[0]}"
+
+    def intact(self, rows: Iterable[DocumentRow]) -> dict[int, bool]:
+        """Whether the texts of documents are those that were written, compared once; not of large ones."""
+        room, keys = VERIFIED_BYTES, [(row.seq, row.checksum) for row in (wanted := list(rows))]
+        for row, key in zip(wanted, keys, strict=True):
+            if key not in self._intact and row.size <= room:
+                room -= row.size
+                source = self._value("SELECT source FROM documents WHERE seq = ?", row.seq)
+                self._intact[key] = is_intact(source, row.checksum)
+        return {key[0]: self._intact[key] for key in keys if key in self._intact}
 
     def kinds(self) -> frozenset[str]:
         """The kinds of documents in the library."""

@@ -83,7 +83,8 @@ def _found(page: Page, found: Found) -> Answer:
     notes = [quoted_note(said) for said in found.notes]
     if not found.results:
         return Answer(page.rows("No match.", (), 0, tail=notes)[0])
-    head = f"{render.counted(len(found.results), 'result')}, best first ({found.mode}). {_DATA}"
+    verified = ", verified" if all(result.verified for result in found.results) else ""
+    head = f"{render.counted(len(found.results), 'result')}, best first ({found.mode}{verified}). {_DATA}"
     head = head if found.good_match else f"{render.NO_GOOD_MATCH} {head}"
     numbered = enumerate(found.results[page.start :], page.start + 1)
     rows = (_result(number, result) for number, result in numbered)
