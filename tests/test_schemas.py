@@ -71,7 +71,7 @@ def assert_it_works(url: str, docs: Path) -> None:
 
 @pytest.mark.parametrize(("fresh_url", "number"), EARLIER, indirect=["fresh_url"])
 def test_every_earlier_schema_is_brought_up_to_date(library_url: str, number: int, docs: Path) -> None:
-    """T16: a schema change migrates; a user never deletes a file by hand."""
+    """A schema change migrates; a user never deletes a file by hand."""
     make(library_url, docs, number)
     assert_it_works(library_url, docs)
 
@@ -81,7 +81,7 @@ LACKING = {1: "'written', 'terms'", 5: "'id', 'history'"}  # facts that some lib
 
 @pytest.mark.parametrize("number", LACKING)
 def test_the_first_libraries_of_a_schema_lack_facts(number: int, docs: Path, tmp_path: Path) -> None:
-    """T16: the first version of all noted less, and its libraries crashed with a TypeError."""
+    """The first version of all noted less, and its libraries crashed with a TypeError."""
     url = str(tmp_path / "l.db")
     make(url, docs, number)
     schemas.execute(url, f"DELETE FROM facts WHERE name IN ({LACKING[number]})")
@@ -94,7 +94,7 @@ def test_the_first_libraries_of_a_schema_lack_facts(number: int, docs: Path, tmp
 
 
 def test_an_empty_library_without_facts_is_brought_up_to_date(docs: Path, tmp_path: Path) -> None:
-    """T16: nothing was written yet, so nothing is to be remade."""
+    """Nothing was written yet, so nothing is to be remade."""
     url = str(tmp_path / "l.db")
     with Library.open(url, create=True, config=WORDS):
         pass

@@ -295,7 +295,7 @@ def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: lis
 
 
 def _check_indexed(store: Store, filters: Filters) -> None:
-    """T14: "not indexed" differs from "no match"."""
+    """Raise NoResults if nothing was ever indexed there, which is not the same as no match."""
     known = store.collections()
     if not known:
         raise NoResults("The library is empty. Add documents with: quire add ./docs", missing="documents")
