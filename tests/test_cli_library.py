@@ -19,7 +19,7 @@ GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use
 RESULT = (
     "address collection kind path url title heading trail breadcrumb header_path snippet score match start"
     " end byte_start byte_end start_line end_line tokens parent parent_title parent_tokens depth document_id"
-    " chunk_ids merged_from promotion stale confidence strength"
+    " chunk_ids merged_from promotion stale verified confidence strength"
 )
 
 

@@ -34,13 +34,16 @@ class SqliteStore(SqliteSources):
 
     def intact(self, rows: Iterable[DocumentRow]) -> dict[int, bool]:
         """Whether the texts of documents are those that were written, compared once; not of large ones."""
-        room, keys = VERIFIED_BYTES, [(row.seq, row.checksum) for row in (wanted := list(rows))]
-        for row, key in zip(wanted, keys, strict=True):
+        room, found = VERIFIED_BYTES, dict[int, bool]()
+        for row in rows:
+            key = row.seq, row.checksum
             if key not in self._intact and row.size <= room:
                 room -= row.size
                 source = self._value("SELECT source FROM documents WHERE seq = ?", row.seq)
                 self._intact[key] = is_intact(source, row.checksum)
-        return {key[0]: self._intact[key] for key in keys if key in self._intact}
+            if key in self._intact:
+                found[row.seq] = self._intact[key]
+        return found
 
     def kinds(self) -> frozenset[str]:
         """The kinds of documents in the library."""
