@@ -42,98 +42,6 @@ def test_sections_join_to_the_text(text: str, limit: int) -> None:
 # --------------------------------------------------------------------------- windows (B and D)
 
 
-def test_a_memory_is_cut_at_800_tokens_with_15_percent_overlap() -> None:
-    """B1, B3, B4: greedy packing to 800 tokens; each next chunk begins with the tail of the last."""
-    text = " ".join(f"Sentence number {n} says a little." for n in range(600))
-    chunks = quire.chunk(text, "memory")
-    assert [c.index for c in chunks] == list(range(len(chunks)))
-    for before, after in pairwise(chunks):
-        shared = before.end - after.start
-        assert 0 < shared <= 0.15 * 800 * 4
-        assert before.tokens <= 800
-        assert before.tokens > 800 - 15  # another sentence would not have fitted
-        assert after.text.startswith("Sentence")
-
-
-def test_paragraphs_come_before_sentences() -> None:
-    """B2: a paragraph ends a sentence, whatever its last character."""
-    text = "no full stop here\n\n" * 40
-    assert all(t.endswith("here\n\n") for t in texts(text, "windows", max_tokens=40, overlap=0, min_chars=0))
-
-
-def test_a_sentence_over_the_budget_stands_alone_if_asked() -> None:
-    """B5 and its ruling: oversize="keep"; the default splits it (D5)."""
-    long = "word " * 400 + "end. "
-    text = "Short one. " + long + "Short two."
-    kept = texts(text, "memory", max_tokens=100, oversize="keep", overlap=0)
-    assert long in kept
-    assert all(c.tokens <= 100 for c in quire.chunk(text, "memory", max_tokens=100))
-
-
-def test_four_characters_are_a_token() -> None:
-    """B6, D3: tokens = ceil(len / 4)."""
-    assert [c.tokens for c in quire.chunk("abcde", "memory")] == [2]
-
-
-def test_the_tail_of_a_long_memory_is_never_lost() -> None:
-    """B16."""
-    assert texts("filler. " * 5000 + "the very end", "memory")[-1].endswith("the very end")
-
-
-def test_the_overlap_is_cut_at_a_word_when_the_last_sentence_is_too_long() -> None:
-    """B ruling: rather than dropped."""
-    text = "word " * 1000
-    chunks = quire.chunk(text, "windows", max_tokens=50, overlap=0.2)
-    for before, after in pairwise(chunks):
-        assert 0 < before.end - after.start <= 40
-        assert after.text.startswith("word")
-
-
-def test_small_text_is_one_verbatim_chunk() -> None:
-    """D4."""
-    text = "Short text that fits in one chunk."
-    assert texts(text, "windows") == [text]
-
-
-def test_text_without_spaces_is_cut() -> None:
-    """D5: `"A" * 5000` gives more than one chunk."""
-    assert len(texts("A" * 5000, "windows")) > 1
-
-
-def test_neighbours_overlap() -> None:
-    """D6: the specification's own test, with 100 tokens and 0.2."""
-    text = "First sentence. Second sentence. Third sentence. Fourth sentence. Fifth sentence." * 50
-    chunks = texts(text, "windows", max_tokens=100, overlap=0.2)
-    assert len(chunks) > 1
-    for before, after in pairwise(chunks):
-        end, start = before[-50:], after[:100]
-        assert end[-20:] in start or start[:20] in end
-
-
-def test_chunks_are_not_smaller_than_the_minimum() -> None:
-    """D7: the specification's own test, with 50; and one that really cuts."""
-    assert all(len(t) >= 50 for t in texts("Word. " * 100, "windows", min_chars=50))
-    assert all(len(t) >= 50 for t in texts("Word. " * 100, "windows", max_tokens=20, min_chars=50))
-
-
-def test_offsets_are_valid() -> None:
-    """D8: 0 ≤ start < end ≤ len; the specification's own test, with 5 tokens."""
-    text = "First part. Second part. Third part."
-    for chunk in quire.chunk(text, "windows", max_tokens=5, min_chars=0):
-        assert 0 <= chunk.start < chunk.end <= len(text)
-        assert text[chunk.start : chunk.end] == chunk.text
-
-
-def test_tokens_are_estimated() -> None:
-    """D9: `"Word " * 100` gives 80 to 150 tokens in all."""
-    assert 80 <= sum(c.tokens for c in quire.chunk("Word " * 100, "windows")) <= 150
-
-
-def test_long_text_of_paragraphs_gives_several_chunks() -> None:
-    """D19: `"Paragraph. " * 500` gives more than one chunk."""
-    assert len(texts("Paragraph. " * 500, "windows")) > 1
-
-
 def test_empty_content_has_no_chunks() -> None:
     """D ruling, BAD_INPUTS: an empty file is a valid document with 0 chunks, by every strategy."""
     for strategy in quire.config.STRATEGIES:
@@ -219,16 +127,8 @@ def lines(count: int, text: str = "line") -> str:
     return f"{text}\n" * count
 
 
-def test_a_document_of_500_lines_is_not_chunked_and_one_of_501_is() -> None:
-    """H1: over 500 lines; exactly 500 is not chunked."""
-    short = "# T\n\n## A\n" + lines(247) + "## B\n" + lines(249)
-    assert short.count("\n") == 500
-    assert texts(short, "headers") == [short]
-    assert len(texts(short + "x\n", "headers")) == 2
-
-
 def test_long_documents_are_split_at_h2_and_h3() -> None:
-    """H2, H3: at H2 and H3 only, with the path of their headings; deeper headings stay inside."""
+    """At H2 and H3 only, with the path of their headings; deeper headings stay inside."""
     text = (
         "intro\n\n# T\n\nt\n\n## A\n\na\n\n### B\n\nb\n\n#### C\n\n" + lines(500) + "# U\n\nu\n\n### D\n\nd\n"
     )
@@ -250,39 +150,9 @@ def test_text_before_the_first_h2_without_an_h1_has_no_path() -> None:
     assert [c.header_path for c in chunks] == ["", "## A"]
 
 
-def test_without_h2_or_h3_the_document_is_one_chunk() -> None:
-    """H7."""
-    text = "# T\n\n" + lines(600) + "#### D\n\nx\n"
-    assert texts(text, "headers") == [text]
-
-
-def test_a_section_over_1000_lines_splits_at_paragraphs() -> None:
-    """H8: also in a document without H2 or H3 (ruling)."""
-    for head in ("## A\n\n", ""):
-        text = head + (lines(9) + "\n") * 250
-        chunks = quire.chunk(text, "headers")
-        assert len(chunks) == 3
-        assert "".join(c.text for c in chunks) == text
-        assert all(c.end_line - c.start_line < 1000 for c in chunks)
-        assert all(c.text.endswith("line\n\n") for c in chunks)
-
-
-def test_an_empty_section_has_no_chunk() -> None:
-    """H9: nothing but its heading."""
-    text = "## A\n\n### B\n\n" + lines(600) + "## C\n\n## D\n\nd\n"
-    assert [c.header_path for c in quire.chunk(text, "headers")] == ["## A > ### B", "## D"]
-
-
-def test_a_code_block_is_never_split() -> None:
-    """H10 and ruling: a fence longer than the limit is kept whole."""
-    fence = "```\n" + "code\n\n" * 800 + "```\n"
-    text = "## A\n\n" + lines(10) + "\n" + fence + "\n" + lines(10)
-    assert [t for t in texts(text, "headers") if fence in t]
-
-
 @pytest.mark.parametrize("gap", ["", "\n", "\n\n\n"])
 def test_a_heading_stays_with_the_code_block_under_it(gap: str) -> None:
-    """H10 and ruling: never-split wins, so the heading of a long fence is no chunk of its own."""
+    """Never-split wins, so the heading of a long fence is no chunk of its own."""
     fence = "```\n" + lines(1500, "code") + "```\n"
     text = f"## A\n{gap}{fence}\n## B\n\n{lines(10)}\n#### C\n{gap}{fence}\n## D\n{gap}"
     text += f"#### E\n{gap}{fence}\n{lines(5)}"
@@ -298,19 +168,11 @@ def test_a_heading_stays_with_the_code_block_under_it(gap: str) -> None:
 
 
 def test_a_heading_stays_with_the_paragraph_under_it() -> None:
-    """H8: a section is cut between paragraphs, never after a heading."""
+    """A section is cut between paragraphs, never after a heading."""
     text = "## A\n\n" + lines(996) + "\n#### B\n\n" + lines(996) + "\n"
     assert [t.split("\n")[0] for t in texts(text, "headers")] == ["## A", "#### B"]
     setext = "## A\n\n" + lines(996) + "\nB\n-\n\n" + lines(1200)
     assert [t.split("\n")[0] for t in texts(setext, "headers")] == ["## A", "B"]
-
-
-def test_the_source_is_never_modified(tmp_path: object) -> None:
-    """H4: chunking works on a copy of nothing: the document's bytes stay as they are."""
-    source = b"\xef\xbb\xbf## A\r\n\r\nx\r\n"
-    document = quire.Document.from_bytes(source)
-    quire.chunk(document, "headers")
-    assert document.source is source
 
 
 # -------------------------------------------------------------------------------------- auto

@@ -97,14 +97,14 @@ def test_remember_recall_forget(place: Path) -> None:
 
 
 def test_what_cannot_be_embedded_is_kept_and_said(place: Path) -> None:
-    """B12: a failure never loses the memory, and people see it on stderr."""
+    """A failure never loses the memory, and people see it on stderr."""
     out, err = run(place, "remember", "We deploy on Tuesdays.", QUIRE_EMBED_MODEL="folder/absent")
     assert f"{out.strip()} is kept, but embedding failed" in err
     assert run(place, "recall", "deploy")[0].startswith(f"  1. {out.strip()}")
 
 
 def test_documents_are_not_forgotten_and_memories_are_no_documents(place: Path) -> None:
-    """D23: each command keeps to its kinds, and says which other one to use."""
+    """Each command keeps to its kinds, and says which other one to use."""
     run(place, "add", "docs")
     assert "quire remove docs:guide.md" in run(place, "forget", "docs:guide.md", code=2)[1]
     assert "Nothing is remembered yet" in run(place, "recall", "penguins", code=1)[1]
@@ -132,7 +132,7 @@ def test_export_and_import(place: Path) -> None:
 
 
 def test_promotion(place: Path) -> None:
-    """H15: quire promote ADDRESS LEVEL; critical documents are in every pack."""
+    """`quire promote ADDRESS LEVEL`; critical documents are in every pack."""
     run(place, "add", "docs")
     assert run(place, "promote", "docs:rules.md", "critical")[0] == "docs:rules.md is critical.\n"
     assert run(place, "context", "package manager")[0].startswith("## [1] docs:rules.md (lines 1–3)\n")
@@ -143,7 +143,7 @@ def test_promotion(place: Path) -> None:
 
 
 def test_external_documents(place: Path) -> None:
-    """H14: quire add --external; promotion is refused with a clear error."""
+    """`quire add --external`; promotion is refused with a clear error."""
     assert run(place, "add", "docs", "--external")[0].startswith("2 added")
     run(place, "add", "-", "--as", "n.md", "-c", "notes", "--external", stdin=b"# N\n\npenguins\n")
     found = json.loads(run(place, "search", "penguins", "--json")[0])
@@ -153,7 +153,7 @@ def test_external_documents(place: Path) -> None:
 
 
 def test_removing_some_paths_of_a_collection(place: Path) -> None:
-    """H18: quire remove --collection … [--path …] [--dry-run]."""
+    """`quire remove --collection … [--path …] [--dry-run]`."""
     run(place, "add", "docs")
     out, err = run(place, "remove", "--collection", "docs", "--path", "ru", "--dry-run")
     assert (out, err) == ("docs:rules.md\n", "Would remove 1 document.\n")

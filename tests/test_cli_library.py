@@ -98,7 +98,7 @@ def test_standard_input_is_a_document(place: Path) -> None:
 
 
 def test_refresh_names_what_is_gone_and_prunes_when_asked(place: Path) -> None:
-    """D21, issue: --check lists, --prune removes."""
+    """Issue: --check lists, --prune removes."""
     run(place, "add", "docs")
     (place / "docs" / "faq.md").unlink()
     (place / "docs" / "guide.md").write_text(GUIDE + "\nmore\n")

@@ -44,7 +44,7 @@ def publish(web: Site, *names: str) -> str:
 
 
 def test_a_page_is_added_found_read_and_refreshed(web: Site, place: Path) -> None:
-    """Issue, D14, D15: `quire add https://…` end to end."""
+    """Issue: `quire add https://…` end to end."""
     url = web.page("/docs/guide", HTML, content_type="text/html")
     out, err = run(place, "add", url)
     assert out.startswith("1 added, 0 updated, 0 unchanged: ")
@@ -85,7 +85,7 @@ def test_a_site_is_added_with_what_failed_and_what_was_left(web: Site, place: Pa
 
 
 def test_refresh_and_what_it_would_do(web: Site, place: Path) -> None:
-    """D21: --check lists changed and missing pages of sites and pages by themselves, and changes nothing."""
+    """--check lists changed and missing pages of sites and pages by themselves, and changes nothing."""
     run(place, "add", publish(web, "a", "b"), web.page("/alone.md", GUIDE))
     publish(web, "a")
     web.page("/a.md", b"# Page a, new\n")
@@ -163,7 +163,7 @@ def test_what_is_not_there_exits_with_1(web: Site, place: Path) -> None:
 
 
 def test_files_and_folders_come_before_sites(place: Path) -> None:
-    """D11: a file that is called like a domain is a file, and so is one that is not there."""
+    """A file that is called like a domain is a file, and so is one that is not there."""
     (place / "README.md").write_text("# Readme\n\nokapis\n")
     (place / "example.com").mkdir()
     (place / "example.com" / "a.md").write_text("# A\n\nzebras\n")
@@ -174,7 +174,7 @@ def test_files_and_folders_come_before_sites(place: Path) -> None:
 
 
 def test_web_pages_of_a_folder_are_read_as_markdown(place: Path) -> None:
-    """DESIGN §8: .html in folders; D14 on the second time."""
+    """DESIGN §8: .html in folders; unchanged the second time."""
     (place / "pages").mkdir()
     (place / "pages" / "guide.html").write_bytes(HTML)
     run(place, "add", "pages")

@@ -1,4 +1,4 @@
-"""Context packs: what goes in, in which order, never over the budget, each with its citation (H12, H13)."""
+"""Context packs: what goes in, in which order, never over the budget, each with its citation."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def texts(context: Context) -> list[str]:
 
 
 def test_a_section_goes_in_whole_with_its_citation() -> None:
-    """H13, issue: the section that holds the hit, rather than the bare chunk."""
+    """Issue: the section that holds the hit, rather than the bare chunk."""
     guide = source(GUIDE)
     (*_, found) = packed(match(guide, "zebra")).passages
     assert found.text.startswith("## Use\n\nSentence number 0")
@@ -108,7 +108,7 @@ def test_where_a_section_does_not_fit_its_chunk_comes_with_what_stands_around_it
 
 
 def test_parents_stand_beside_what_matches() -> None:
-    """H13: the document is always there: by its breadcrumb, and by what opens it where that is short."""
+    """The document is always there: by its breadcrumb, and by what opens it where that is short."""
     found = packed(match(source(GUIDE), "winget")).passages
     assert [passage.text.splitlines()[0] for passage in found] == ["# Guide", "### Windows"]
     assert found[0].text == "# Guide\n\nWelcome to the guide.\n\n## Install\n\nWhat you need first."
@@ -155,7 +155,7 @@ def test_documents_come_best_first_and_their_passages_in_order() -> None:
 
 
 def test_weak_matches_are_passed_over() -> None:
-    """H13: relevant chunks are those over the threshold."""
+    """Relevant chunks are those over the threshold."""
     guide = source(GUIDE)
     settings = ContextSettings(threshold=0.5)
     found = pack("q", (), [match(guide, "apt"), match(guide, "zebra", 0.4)], settings, CHARS)
@@ -164,7 +164,7 @@ def test_weak_matches_are_passed_over() -> None:
 
 
 def test_the_caller_chooses_sections_chunks_or_documents() -> None:
-    """H12: the source, only the relevant chunks, or the sections that they are in."""
+    """The source, only the relevant chunks, or the sections that they are in."""
     guide = source(GUIDE)
     assert texts(packed(match(guide, "zebra"), include="chunks")) == ["The zebra stands in the middle."]
     assert texts(packed(match(guide, "zebra"), include="documents")) == [GUIDE.rstrip()]
@@ -281,7 +281,7 @@ def test_a_pack_is_never_over_its_budget(
 
 @given(packs(), st.sampled_from(COUNTERS))
 def test_with_room_enough_every_match_is_there(drawn: tuple[list[Source], list[Match]], name: str) -> None:
-    """H13: nothing relevant is lost."""
+    """Nothing relevant is lost."""
     _, matches = drawn
     context = pack("q", (), matches, ContextSettings(1_000_000, 0), counter(TokenSettings(name)))
     assert context.left_out == ()
@@ -367,7 +367,7 @@ def test_a_library_packs_what_it_finds(library: Library) -> None:
 
 
 def test_critical_documents_are_in_every_pack_of_their_collection(library: Library) -> None:
-    """H15, issue: critical always included; one collection's filter never returns another's text."""
+    """Issue: critical always included; one collection's filter never returns another's text."""
     library.promote("docs:rules.md", "critical")
     library.promote("other:house.md", "critical")
     assert [p.address for p in library.context("winget").passages[:2]] == ["docs:rules.md", "other:house.md"]
@@ -396,7 +396,7 @@ def test_a_pack_says_what_is_wrong(library: Library) -> None:
 
 
 def test_only_the_chunks_that_match_or_whole_documents(library: Library) -> None:
-    """H12: from the library as from a list of matches."""
+    """From the library as from a list of matches."""
     (chunk,) = library.context("zebra", include="chunks").passages
     assert "zebra" in chunk.text
     (whole,) = library.context("zebra", include="documents").passages
@@ -416,7 +416,7 @@ def test_a_pack_of_a_huge_document_takes_bounded_time(library: Library) -> None:
 
 
 def test_a_question_in_other_words_packs_the_section(library_url: str) -> None:
-    """H13: by meaning too, with the model that comes along."""
+    """By meaning too, with the model that comes along."""
     with Library.open(library_url, create=True) as library:
         library.add(content="# Cats\n\nA kitten sleeps all day.\n", path="cats.md")
         library.add(content="# Bread\n\nBake it for an hour.\n", path="bread.md")

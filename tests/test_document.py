@@ -24,7 +24,7 @@ def test_the_source_bytes_are_kept_whatever_they_are() -> None:
 
 
 def test_the_checksum_is_sha256_of_the_source() -> None:
-    """D13: SHA-256 checksum."""
+    """SHA-256 checksum."""
     assert read(b"caf\xe9").checksum == hashlib.sha256(b"caf\xe9").hexdigest()
 
 

@@ -98,7 +98,7 @@ def failure(ask: Callable[[], object]) -> EmbeddingError:
 
 
 def test_each_text_gets_its_vector_of_length_1(both: Embedder) -> None:
-    """D17: one float32 vector for each text, in order; the model says how long."""
+    """One float32 vector for each text, in order; the model says how long."""
     vectors = both.embed_documents(["one fish", "two fish", ""])
     assert vectors.dtype == np.float32
     assert vectors.shape == (3, both.dimension) == (3, DIMENSION)
@@ -156,7 +156,7 @@ def test_items_that_come_out_of_order_are_sorted(models: Models, make: Callable[
 
 
 def test_parallel_batches_keep_the_order_and_the_bound(models: Models, make: Callable[..., Any]) -> None:
-    """H19: embedding is parallel and bounded."""
+    """Embedding is parallel and bounded."""
     models.pause = 0.02
     texts = [f"text number {number}" for number in range(100)]
     vectors = make(batch=3, parallel=4).embed_documents(texts)
@@ -205,7 +205,7 @@ def test_text_that_is_no_unicode_can_be_asked_for(models: Models, both: Embedder
 
 
 def test_every_part_of_a_long_text_counts(models: Models, make: Callable[..., Any]) -> None:
-    """B16: the tail of a long document is never lost."""
+    """The tail of a long document is never lost."""
     text = "".join(f"word{number} " for number in range(300))
     (found,) = make(max_tokens=64).embed_documents([text])
     (windows,) = models.inputs
@@ -217,7 +217,7 @@ def test_every_part_of_a_long_text_counts(models: Models, make: Callable[..., An
 
 @given(st.text(st.sampled_from("ab Z9.\n é한好🙂\u0301\u200d"), max_size=400), st.integers(14, 60))
 def test_windows_join_to_the_text_and_fit(text: str, room: int) -> None:
-    """B16: windows leave nothing out, and none is over the limit."""
+    """Windows leave nothing out, and none is over the limit."""
     windows = http._windows(text, room)
     assert "".join(windows) == text
     assert all(http._reach(window, 0, room) == len(window) for window in windows)
@@ -273,7 +273,7 @@ def test_a_request_that_is_refused_is_made_again_in_halves(
 
 
 def test_a_text_that_is_too_long_for_the_server_is_cut_until_it_fits(models: Models, both: Embedder) -> None:
-    """H19: over-long input gives 400 even with truncate."""
+    """Over-long input gives 400 even with truncate."""
     models.refuses = lambda text: len(text) > 100
     text = "".join(f"word{number} " for number in range(60))
     (found,) = both.embed_documents([text])
@@ -337,7 +337,7 @@ def test_whole_numbers_are_numbers(models: Models, both: Embedder) -> None:
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20).filter(any))
 def test_any_finite_numbers_get_length_1(numbers: list[float]) -> None:
-    """D17: very large and very small numbers are numbers too."""
+    """Very large and very small numbers are numbers too."""
     assert np.linalg.norm(np.asarray(http._unit(numbers), np.float64)) == pytest.approx(1, abs=1e-6)
 
 
@@ -677,7 +677,7 @@ def test_an_answer_of_any_kind_ends_the_rest(models: Models, make: Callable[...,
 @effort(max_examples=20)
 @given(st.lists(st.text(max_size=200), max_size=20), st.integers(1, 8), st.integers(1, 4))
 def test_any_texts_get_one_vector_each(texts: list[str], batch: int, parallel: int) -> None:
-    """D17: whatever the texts and the batches, each text has the vector it has alone."""
+    """Whatever the texts and the batches, each text has the vector it has alone."""
     with serving() as models:
         settings = EmbedSettings(url=models.url, batch=batch, parallel=parallel, max_tokens=64)
         with Ollama("m", settings) as embedder:

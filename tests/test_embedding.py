@@ -201,7 +201,7 @@ def run(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 
 def test_each_chunk_has_a_vector_of_the_model(library: Library) -> None:
-    """D17: vector record: chunk id, model id, vector, dimension."""
+    """Vector record: chunk id, model id, vector, dimension."""
     store, status = library.store, library.status()
     (model,) = store.models()
     assert (model.name, model.dimension, model.active) == ("tiny", 64, True)
@@ -220,7 +220,7 @@ def test_a_model_reads_where_a_chunk_stands(library: Library, tiny: Tiny) -> Non
 
 
 def test_a_result_says_by_what_it_matched(library: Library) -> None:
-    """D18: match type semantic | keyword | both."""
+    """Match type semantic | keyword | both."""
     assert matches(library.search("automobile")) == {"cars.md": "semantic"}
     assert matches(library.search("dog automobile")) == {"dogs.md": "both", "cars.md": "semantic"}
     assert matches(library.search("dog", mode="keyword")) == {"dogs.md": "keyword"}
@@ -242,7 +242,7 @@ def test_an_explanation_shows_both_halves(library: Library) -> None:
 
 
 def test_the_bundled_model_finds_by_meaning_alone(library_url: str) -> None:
-    """D20: in semantic mode alone, and with no setting at all: embedded by `add`, answered by both halves."""
+    """In semantic mode alone, and with no setting at all: embedded by `add`, answered by both halves."""
     lines = [
         "React is a JavaScript library for building user interfaces.",
         "Soup wants carrots and an onion.",
@@ -262,7 +262,7 @@ def test_the_bundled_model_finds_by_meaning_alone(library_url: str) -> None:
 
 
 def test_embeddings_may_come_later_than_the_chunks(library_url: str, place: Path, tiny: Tiny) -> None:
-    """B10: with model none, words answer at once; then the library is embedded."""
+    """With model none, words answer at once; then the library is embedded."""
     with opened(library_url, config("none")) as library:
         assert not library.add(place / "zoo").failed
         found = library.search("dog")
@@ -288,7 +288,7 @@ def test_a_second_run_embeds_nothing(library: Library, tiny: Tiny) -> None:
 
 
 def test_an_edit_embeds_only_the_chunk_that_changed(library: Library, tiny: Tiny, place: Path) -> None:
-    """D15, DESIGN §5: cached by text; the vectors of the rest of the document stay."""
+    """DESIGN §5: cached by text; the vectors of the rest of the document stay."""
     tiny.texts.clear()
     (place / "zoo" / "cars.md").write_text(ZOO["cars.md"].replace("petrol", "diesel"))
     library.refresh()
@@ -301,7 +301,7 @@ def test_an_edit_embeds_only_the_chunk_that_changed(library: Library, tiny: Tiny
 
 
 def test_the_whole_document_is_evidence_for_each_chunk(fresh_url: Callable[[], str], tiny: Tiny) -> None:
-    """B14, H13: of two chunks alike, the one in a document about the matter comes first."""
+    """Of two chunks alike, the one in a document about the matter comes first."""
     same = "## Part\n\nThe okapi eats leaves.\n"
     texts = {"a.md": f"# A\n\n{same}", "b.md": f"# B\n\n{same}\n## More\n\nThe okapi sleeps.\n"}
     for weight in (0.0, 0.5):
@@ -550,7 +550,7 @@ def unset(library_url: str, library: Library) -> Iterator[Library]:
 def test_a_switch_of_models_has_no_gap(
     unset: Library, library: Library, tinies: Tinies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """D17, issue: the old vectors serve until the new ones are complete; then only those."""
+    """Issue: the old vectors serve until the new ones are complete; then only those."""
     monkeypatch.setattr(embedding, "_BATCH", 1)
     tiny, other, seen = tinies["tiny"], tinies["other"], list[str]()
 
@@ -573,7 +573,7 @@ def test_a_switch_of_models_has_no_gap(
 def test_a_switch_that_was_cut_short_goes_on(
     unset: Library, tinies: Tinies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """D17, issue: resumable; until then the old model is searched, and kept up to date."""
+    """Issue: resumable; until then the old model is searched, and kept up to date."""
     monkeypatch.setattr(embedding, "_BATCH", 1)
     tiny, other = tinies["tiny"], tinies["other"]
     other.breaks = failing_after(3, EmbeddingError("other", "has gone away"))
@@ -593,7 +593,7 @@ def test_a_switch_that_was_cut_short_goes_on(
 
 
 def test_a_model_that_takes_nothing_does_not_replace_one_that_does(unset: Library, tinies: Tinies) -> None:
-    """D17, issue: switches without a gap: a broken model must not cost the vectors of a good one."""
+    """Issue: switches without a gap: a broken model must not cost the vectors of a good one."""
     tinies["other"].refuses = "\n"  # which is in every text
     assert len(unset.embed("other").failed) == 3
     assert (unset.status().model, unset.status().embedded) == ("tiny", 4)
@@ -783,7 +783,7 @@ def served(url: str | Path, settings: Config) -> Iterator[Library]:
 
 
 def test_a_library_is_embedded_by_a_server(library_url: str, place: Path, models: Models) -> None:
-    """D17, issue: ollama end to end; the server says the dimension, and refuses one text by 400."""
+    """Issue: ollama end to end; the server says the dimension, and refuses one text by 400."""
     models.refuses = lambda text: "barks" in text
     models.next.append(server.status(500))
     models.dimension = 256
@@ -811,7 +811,7 @@ def test_a_library_lets_go_of_its_connections(library_url: str, models: Models) 
 
 
 def test_requests_run_beside_each_other_and_are_bounded(library_url: str, models: Models) -> None:
-    """H19: embedding is parallel and bounded."""
+    """Embedding is parallel and bounded."""
     models.pause = 0.05
     with served(library_url, asking(models.url, batch=2, parallel=3)) as library:
         library.add(content="".join(f"# Part {n}\n\nword{n}\n\n" for n in range(20)), path="a.md")
@@ -1022,7 +1022,7 @@ def test_json_of_embedding(place: Path, run: Run) -> None:
 
 
 def test_embedding_from_the_command_line(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """B10, issue: `quire embed` goes on, `--model` switches."""
+    """Issue: `quire embed` goes on, `--model` switches."""
     assert "No library at" in run("embed", code=1)[1]
     monkeypatch.setenv("QUIRE_EMBED_MODEL", "none")
     run("add", "zoo")

@@ -142,7 +142,7 @@ def public(**settings: Any) -> Visitor:
     ],
 )
 def test_a_url_has_one_spelling(url: str, expected: str) -> None:
-    """D11: a URL names one document."""
+    """A URL names one document."""
     assert normalise_url(url) == expected
     assert normalise_url(expected) == expected
 
@@ -921,7 +921,7 @@ def test_waiting_for_a_turn_does_not_count_against_the_deadline(web: Site) -> No
 
 
 def test_a_page_that_is_as_it_was_is_not_sent_again(web: Site) -> None:
-    """D21: check_for_updates covers URLs by conditional GET."""
+    """A check covers URLs by conditional GET."""
     tag, when = '"v1-\u00e9"', "Wed, 21 Oct 2026 07:28:00 GMT"
     web.pages("/", reply(200, b"# A\n", etag=tag, last_modified=when), reply(304))
     visitor = local(web)
@@ -935,7 +935,7 @@ def test_a_page_that_is_as_it_was_is_not_sent_again(web: Site) -> None:
 
 
 def test_a_page_that_changed_is_sent_again(web: Site) -> None:
-    """D15: changed content replaces what was."""
+    """Changed content replaces what was."""
     web.page("/", b"new", etag='"v2"')
     page = local(web).get(web.url(), etag='"v1"')
     assert (page.status, page.content, page.etag, page.last_modified) == (200, b"new", '"v2"', None)
@@ -1244,5 +1244,5 @@ def test_a_text_read_from_place_to_place_is_the_text(
     [("é🦊".encode(), "utf-8"), ("🦊".encode()[:3], "windows-1252"), (b"\xe9 ", "windows-1252")],
 )
 def test_utf_8_is_told_from_the_rest_wherever_a_piece_ends(before: int, end: bytes, charset: str) -> None:
-    """D14: a character may lie across two pieces, or be cut off at the end."""
+    """A character may lie across two pieces, or be cut off at the end."""
     assert likely_charset(b"x" * before + end, "text")[0] == charset

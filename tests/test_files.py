@@ -65,7 +65,7 @@ def test_files_come_in_order_of_name_and_depth_first(tmp_path: Path) -> None:
 
 
 def test_a_found_file_can_be_opened_and_says_its_size_and_time(tmp_path: Path) -> None:
-    """D21: size and time tell whether a file may have changed."""
+    """Size and time tell whether a file may have changed."""
     grow(tmp_path, "docs/a.md")
     os.utime(tmp_path / "docs/a.md", ns=(1, 1_700_000_000_123_456_789))
     (found,) = walk(tmp_path)
@@ -182,7 +182,7 @@ def test_link_loops_are_visited_once(tmp_path: Path) -> None:
 
 
 def test_a_folder_keeps_its_own_name_and_rules_when_a_link_comes_first(tmp_path: Path) -> None:
-    """D15: adding a link to a folder does not rename its documents, nor lose them."""
+    """Adding a link to a folder does not rename its documents, nor lose them."""
     grow(tmp_path, "z/x.md", "a/")
     ignore(tmp_path / "a", "*.md")
     (tmp_path / "a/link").symlink_to("../z")
@@ -534,7 +534,7 @@ class Counted:
 def test_a_file_costs_one_stat_and_an_unwanted_one_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """D14: an unchanged tree is cheap: one stat for each file, one for each folder."""
+    """An unchanged tree is cheap: one stat for each file, one for each folder."""
     grow(tmp_path, "a.md", "b.py", "sub/c.md")
     asked: list[str] = []
     scandir, look = os.scandir, os.stat

@@ -49,7 +49,7 @@ def order(hits: Sequence[Hit]) -> list[int]:
 
 
 def test_a_hit_scores_its_share_of_the_best_words_and_its_weighted_cosine() -> None:
-    """D18: what both halves found is `both`; each hit shows what it owes to either."""
+    """What both halves found is `both`; each hit shows what it owes to either."""
     words, near = ranked({1: 8.0, 2: 4.0}), ranked({2: 0.6, 3: 0.5}, "semantic")
     assert fuse(words, near, {1: 0.1}, 2.0) == [
         hit(2, 0.5 + 2 * 0.6, "both")._replace(words=0.5, meaning=0.6),
@@ -73,7 +73,7 @@ def test_the_order_of_the_lists_changes_nothing(
 def test_every_hit_comes_out_once_with_its_match_type(
     words: Scores, near: Scores, others: Scores, weight: float
 ) -> None:
-    """D18: no hit is lost or doubled; semantic, keyword or both says which lists it was in."""
+    """No hit is lost or doubled; semantic, keyword or both says which lists it was in."""
     hits = fused(words, near, others, weight)
     assert sorted(order(hits)) == sorted({*words, *near})
     assert all(math.isfinite(hit.score) and hit.score >= 0 for hit in hits)
@@ -132,7 +132,7 @@ def test_neighbours_count_up_to_two_chunks_away() -> None:
 
 
 def test_the_four_best_hits_of_a_document_are_its_evidence() -> None:
-    """B14, H13: the whole document is evidence for each of its chunks."""
+    """The whole document is evidence for each of its chunks."""
     hits = [Hit(chunk, 1, chunk, score) for chunk, score in enumerate((12.0, 6.0, 3.0, 8.0, 1.0))]
     lone = Hit(99, 2, 0, 5.0)
     scores = {hit.chunk: hit.score for hit in with_document_evidence([*hits, lone], 0.1)}
@@ -152,7 +152,7 @@ def test_only_a_section_raises_its_chunks(scores: Scores, share: float) -> None:
 
 @given(BY_WORDS, SHARE)
 def test_only_a_document_is_evidence_for_its_chunks(scores: Scores, share: float) -> None:
-    """B14, H13: other documents neither help nor harm."""
+    """Other documents neither help nor harm."""
     hits = ranked(scores)
     for document in {hit.document for hit in hits}:
         own = [hit for hit in hits if hit.document == document]

@@ -43,7 +43,7 @@ def lines(log: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]
 
 
 def test_indexing_is_logged_with_what_was_skipped(docs: Path, log: pytest.LogCaptureFixture) -> None:
-    """D24: start, skip and finish are logged, with milliseconds."""
+    """Start, skip and finish are logged, with milliseconds."""
     with Library.open(":memory:", create=True, config=WORDS) as library:
         library.add(docs)
         first = lines(log, logging.DEBUG)
@@ -59,7 +59,7 @@ def test_indexing_is_logged_with_what_was_skipped(docs: Path, log: pytest.LogCap
 
 
 def test_a_file_that_was_only_touched_is_skipped(docs: Path, log: pytest.LogCaptureFixture) -> None:
-    """D24 and D14: the same content is no work, whatever its time."""
+    """The same content is no work, whatever its time."""
     with Library.open(":memory:", create=True, config=WORDS) as library:
         library.add(docs)
         text = (docs / "faq.md").read_text()
@@ -73,7 +73,7 @@ def test_a_file_that_was_only_touched_is_skipped(docs: Path, log: pytest.LogCapt
 
 
 def test_texts_and_memories_are_logged(log: pytest.LogCaptureFixture) -> None:
-    """D24: what has no file has a start, a skip and a finish too."""
+    """What has no file has a start, a skip and a finish too."""
     with Library.open(":memory:", create=True, config=WORDS) as library:
         for _ in range(2):
             library.add(content="# A\n", path="a.md")
@@ -88,7 +88,7 @@ def test_texts_and_memories_are_logged(log: pytest.LogCaptureFixture) -> None:
 
 
 def test_unchanged_pages_are_logged(log: pytest.LogCaptureFixture) -> None:
-    """D24: a page that has not changed is skipped."""
+    """A page that has not changed is skipped."""
     config = override(WORDS, {"web": {"allow_hosts": ["127.0.0.1"], "retries": 0}})
     with site() as web, Library.open(":memory:", create=True, config=config) as library:
         web.page("/a.md", b"# A\n")
@@ -103,7 +103,7 @@ def test_unchanged_pages_are_logged(log: pytest.LogCaptureFixture) -> None:
 
 
 def test_searches_are_logged_without_their_words(docs: Path, log: pytest.LogCaptureFixture) -> None:
-    """D24: at info, only the length of a query; its text is the user's, and shown at debug."""
+    """At info, only the length of a query; its text is the user's, and shown at debug."""
     with Library.open(":memory:", create=True, config=WORDS) as library:
         library.add(docs)
         library.remember("Penguins are birds.")
@@ -122,7 +122,7 @@ def test_searches_are_logged_without_their_words(docs: Path, log: pytest.LogCapt
 
 
 def test_a_check_for_updates_is_logged(docs: Path, log: pytest.LogCaptureFixture) -> None:
-    """D24: the check has a start and an end, and names what is unchanged."""
+    """The check has a start and an end, and names what is unchanged."""
     with Library.open(":memory:", create=True, config=WORDS) as library:
         library.add(docs)
         (docs / "guide.md").write_text("# Changed\n")
@@ -140,7 +140,7 @@ def test_a_check_for_updates_is_logged(docs: Path, log: pytest.LogCaptureFixture
 
 @pytest.mark.parametrize("first", [True, False])
 def test_log_level_shows_the_log_on_stderr_alone(docs: Path, first: bool) -> None:
-    """D24: --log-level, before or after the command; JSON and stdout stay as they are."""
+    """--log-level, before or after the command; JSON and stdout stay as they are."""
     option = ["--log-level", "debug"]
 
     def with_option(*args: str) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def test_log_level_shows_the_log_on_stderr_alone(docs: Path, first: bool) -> Non
 
 
 def test_the_level_decides_what_is_shown(docs: Path) -> None:
-    """D24: nothing without the option; no query at info; a wrong level is wrong usage."""
+    """Nothing without the option; no query at info; a wrong level is wrong usage."""
     assert "indexing" not in run(docs.parent, "add", "docs")[1]
     assert run(docs.parent, "search", "penguins")[1] == ""
     assert run(docs.parent, "--log-level", "warning", "search", "penguins")[1] == ""

@@ -182,7 +182,7 @@ def test_blocks_nest_and_keep_their_places() -> None:
 
 
 def test_breaks_never_fall_inside_code() -> None:
-    """H10: a blank line in a fence or a comment is no place to cut."""
+    """A blank line in a fence or a comment is no place to cut."""
     text = "a\n\nb\n\n```\nx\n\ny\n```\nc\n\n<!-- \n\nz -->\n\n- i\n\n  j\n\nk\n"
     outline = markdown.scan(text)
     places = [0, *markdown.breaks(text, 0, len(text), outline.opaque), len(text)]
@@ -200,7 +200,7 @@ def test_breaks_never_fall_inside_code() -> None:
 
 @needs_shared
 def test_corpus_fences_are_opaque_to_the_scanner_too() -> None:
-    """H10: the scanner knows every fence at the top level that the parser knows."""
+    """The scanner knows every fence at the top level that the parser knows."""
     for path in [*(SHARED / "docs_links_rust").rglob("*.md")][:200]:
         text = Document.from_bytes(Path(path).read_bytes()).markup
         fences = {

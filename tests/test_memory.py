@@ -1,4 +1,4 @@
-"""Memories and knowledge: kept, found, forgotten, carried elsewhere (B7–B16, D23); external documents (H)."""
+"""Memories and knowledge: kept, found, forgotten, carried elsewhere; external documents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def chunks(library: Library, row: DocumentRow) -> list[tuple[int, int]]:
 
 
 def test_a_memory_is_kept_and_recalled(library: Library) -> None:
-    """B7, B11: kind, source id, index, content and a time in milliseconds; a hit names its source."""
+    """Kind, source id, index, content and a time in milliseconds; a hit names its source."""
     before = time.time_ns() // 1_000_000
     row = library.remember("We deploy on Tuesdays.", tags=["deploy", " deploy ", ""])
     assert (row.kind, row.collection, row.title) == ("memory", "memory", "We deploy on Tuesdays.")
@@ -83,7 +83,7 @@ def test_any_text_gives_a_name_that_is_one_part_of_a_path(text: str) -> None:
 
 
 def test_a_named_entry_is_replaced_and_keeps_its_identity(library: Library) -> None:
-    """D15 for entries: same id and created_at, later updated_at; an update re-chunks (B ruling)."""
+    """Of entries: same id and created_at, later updated_at; an update re-chunks (B ruling)."""
     old = library.remember("The limit is 10.", name="limit", tags=["api"])
     new = library.remember(LONG, name="limit")
     assert (new.id, new.created_at) == (old.id, old.created_at)
@@ -95,7 +95,7 @@ def test_a_named_entry_is_replaced_and_keeps_its_identity(library: Library) -> N
 
 
 def test_what_is_remembered_again_changes_only_by_what_is_new(library: Library) -> None:
-    """D14 for entries: unchanged → same updated_at; new tags or another title are written."""
+    """Of entries: unchanged → same updated_at; new tags or another title are written."""
     row = library.remember("We deploy on Tuesdays.", tags=["deploy"], title="Deploying")
     assert library.remember("We deploy on Tuesdays.") == row
     again = library.remember("We deploy on Tuesdays.", tags=["release", "deploy"])
@@ -115,7 +115,7 @@ def test_text_that_says_nothing_is_refused(library: Library) -> None:
 
 
 def test_the_title_is_the_first_heading_or_line(library: Library) -> None:
-    """D16 for entries: given > first H1 > first line, at most 100 characters."""
+    """Of entries: given > first H1 > first line, at most 100 characters."""
     assert library.remember("# Deploying\n\nOn Tuesdays.").title == "Deploying"
     assert len(library.remember("word " * 100).title) <= 100
     assert library.remember("text", title="A\n given  one").title == "A given one"
@@ -124,17 +124,8 @@ def test_the_title_is_the_first_heading_or_line(library: Library) -> None:
 # -------------------------------------------------------------------------------------- cutting
 
 
-def test_only_long_entries_are_cut(library: Library) -> None:
-    """B12: chunked when longer than 200 characters and more than one chunk comes of it."""
-    library.config = override(WORDS, {"chunk": {"memory": {"max_tokens": 20}}})
-    assert library.remember("short words " * 16).chunk_count == 1  # 192 characters, 48 tokens
-    assert library.remember("short words " * 17).chunk_count > 1
-    library.config = WORDS
-    assert library.learn("long words " * 50).chunk_count == 1
-
-
 def test_long_entries_are_cut_as_memories_are(library: Library) -> None:
-    """B1, B4, B8: 800 tokens with 15 % in common, whatever strategy documents have, in one transaction."""
+    """800 tokens with 15 % in common, whatever strategy documents have, in one transaction."""
     library.config = override(WORDS, {"chunk": {"strategy": "nodes"}})
     before = library.store.generation()
     row = library.remember(LONG)
@@ -145,18 +136,10 @@ def test_long_entries_are_cut_as_memories_are(library: Library) -> None:
     assert all(second[0] < first[1] for first, second in pairwise(spans))
 
 
-def test_the_tail_of_a_long_entry_is_never_lost(library: Library) -> None:
-    """B16: the last words are found."""
-    row = library.learn(LONG + "\n\nThe xylophone quokka stands last.")
-    (result,) = library.recall("xylophone quokka").results
-    assert result.document_id == row.id
-    assert library.read(result.address).text.endswith("stands last.")
-
-
 def test_a_failure_to_cut_keeps_the_entry_whole(
     library: Library, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B12: a failure to chunk never loses the memory; it is noted, and put right the next time."""
+    """A failure to chunk never loses the memory; it is noted, and put right the next time."""
     library.config = override(WORDS, {"tokens": {"counter": "bpe"}})
     with monkeypatch.context() as broken:
         broken.setitem(sys.modules, "rs_bpe.bpe", None)
@@ -172,7 +155,7 @@ def test_a_failure_to_cut_keeps_the_entry_whole(
 def test_a_failure_of_any_other_kind_keeps_the_entry_too(
     library: Library, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B12: also one that is no error of Quire's: here the segmenter is not installed."""
+    """Also one that is no error of Quire's: here the segmenter is not installed."""
     with monkeypatch.context() as broken:
         broken.setitem(sys.modules, "sentencex", None)
         sentences._segmenter.cache_clear()
@@ -185,7 +168,7 @@ def test_a_failure_of_any_other_kind_keeps_the_entry_too(
 def test_a_failure_to_embed_keeps_the_entry(
     library_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B10, B12: the embedding may follow; until then words find it."""
+    """The embedding may follow; until then words find it."""
     absent = override(DEFAULT, {"embed": {"model": f"folder/{tmp_path}/absent"}})
     with Library.open(library_url, create=True, config=absent) as library:
         row = library.remember("We deploy on Tuesdays.")
@@ -200,7 +183,7 @@ def test_a_failure_to_embed_keeps_the_entry(
 
 
 def test_memories_and_documents_are_kept_apart(library: Library) -> None:
-    """D23: search never returns memories, recall never documents."""
+    """Search never returns memories, recall never documents."""
     library.add(content="# Penguins\n\nThey swim.\n", path="p.md", collection="docs")
     memory, fact = library.remember("Penguins were mentioned."), library.learn("Penguins are birds.")
     assert [result.kind for result in library.search("penguins").results] == ["document"]
@@ -211,7 +194,7 @@ def test_memories_and_documents_are_kept_apart(library: Library) -> None:
 
 
 def test_each_kind_has_collections_of_its_own(library: Library) -> None:
-    """D23, H14: an address is the name of one thing."""
+    """An address is the name of one thing."""
     library.add(content="# A\n\ntext\n", path="a.md", collection="docs")
     library.remember("text")
     with pytest.raises(SettingError, match="'docs' is a collection of kind document, and this is memory"):
@@ -227,7 +210,7 @@ def test_each_kind_has_collections_of_its_own(library: Library) -> None:
 
 
 def test_several_chunks_of_one_entry_come_unless_they_are_grouped(library: Library) -> None:
-    """B11, B15: each with its own span, the same source id; grouping is the caller's choice."""
+    """Each with its own span, the same source id; grouping is the caller's choice."""
     row = library.remember(LONG)
     other = library.remember("A paragraph, and nothing else.")
     found = library.recall("paragraph").results
@@ -247,7 +230,7 @@ def test_several_chunks_of_one_entry_come_unless_they_are_grouped(library: Libra
 
 
 def test_the_entry_itself_is_indexed_beside_its_chunks(library: Library) -> None:
-    """B14: its title finds it, and its whole text is read by its address."""
+    """Its title finds it, and its whole text is read by its address."""
     row = library.learn(LONG, title="Okapi handbook")
     assert library.recall("okapi", group=True).results[0].document_id == row.id
     assert library.read(row.address).text == LONG
@@ -255,7 +238,7 @@ def test_the_entry_itself_is_indexed_beside_its_chunks(library: Library) -> None
 
 
 def test_headings_of_an_entry_do_not_hide_its_chunks(library: Library) -> None:
-    """B15: sections of an entry are not merged up its tree."""
+    """Sections of an entry are not merged up its tree."""
     parts = "".join(f"## Part {n}\n\n{'zebra words here. ' * 200}\n\n" for n in range(3))
     row = library.remember(f"# Zebra\n\n{parts}")
     found = library.recall("zebra", limit=50).results
@@ -315,7 +298,7 @@ def test_a_search_says_that_there_are_only_memories(library: Library) -> None:
 
 
 def test_a_memory_is_recalled_by_its_meaning(library_url: str) -> None:
-    """B11: hybrid, with the model that comes along."""
+    """Hybrid, with the model that comes along."""
     with Library.open(library_url, create=True) as library:
         row = library.remember("We deploy on Tuesdays.")
         library.remember("The cat is called Tom.")
@@ -326,7 +309,7 @@ def test_a_memory_is_recalled_by_its_meaning(library_url: str) -> None:
 
 
 def test_forgetting_leaves_nothing_behind(library: Library) -> None:
-    """B9, B13: chunks, terms and tags go with their source."""
+    """Chunks, terms and tags go with their source."""
     long, short = library.remember(LONG, tags=["x"]), library.learn("short")
     assert library.forget(long.address, dry_run=True) == [long]
     assert len(library.documents()) == 2
@@ -347,7 +330,7 @@ def test_forgetting_by_tags_and_time(library: Library) -> None:
 
 
 def test_forgetting_refuses_documents(library: Library) -> None:
-    """D23: only memories and knowledge are forgotten; the error says what to do."""
+    """Only memories and knowledge are forgotten; the error says what to do."""
     library.add(content="# A\n\ntext\n", path="a.md", collection="docs")
     with pytest.raises(SettingError, match=r"docs:a.md is not a memory .* quire remove docs:a.md"):
         library.forget("docs:a.md")
@@ -463,7 +446,7 @@ def test_a_line_is_read_as_the_entry_that_was_written(
 
 
 def test_external_documents_are_found_but_never_promoted(library: Library, tmp_path: Path) -> None:
-    """H14: same rules, a collection of their own, read-only, no promotion."""
+    """Same rules, a collection of their own, read-only, no promotion."""
     vendor = tmp_path / "vendor"
     vendor.mkdir()
     (vendor / "api.md").write_text("# API\n\n## Penguins\n\nThey swim.\n")
@@ -485,7 +468,7 @@ def test_external_documents_are_found_but_never_promoted(library: Library, tmp_p
 
 
 def test_a_promotion_survives_an_update(library: Library) -> None:
-    """H15: promotion lives in the database; important ones score ×1.5."""
+    """Promotion lives in the database; important ones score ×1.5."""
     library.add(content="# A\n\nzebra\n", path="a.md", collection="c")
     plain = library.search("zebra").results[0].score
     library.promote("c:a.md", "important")
@@ -497,7 +480,7 @@ def test_a_promotion_survives_an_update(library: Library) -> None:
 
 
 def test_documents_of_some_paths_are_removed(library: Library) -> None:
-    """H18: delete_documents for a tenant, or a part of it; a dry run only tells."""
+    """A collection, or a part of it; a dry run only tells."""
     for path in ("drafts/a.md", "drafts/b.md", "c.md"):
         library.add(content=f"# {path}\n\nzebra\n", path=path, collection="docs")
     library.add(content="# other\n\nzebra\n", path="drafts/a.md", collection="other")
@@ -516,7 +499,7 @@ def test_documents_of_some_paths_are_removed(library: Library) -> None:
 
 
 def test_nothing_is_logged_where_nothing_is_wrong(library: Library, caplog: pytest.LogCaptureFixture) -> None:
-    """D24: warnings are about failures alone."""
+    """Warnings are about failures alone."""
     with caplog.at_level(logging.WARNING, "quire"):
         library.remember(LONG)
     assert caplog.text == ""

@@ -187,7 +187,7 @@ def test_the_files_are_the_ones_that_were_measured() -> None:
 
 
 def test_a_vector_has_384_numbers_and_length_1() -> None:
-    """D17: the model says how many numbers; any text has a vector, an empty one too."""
+    """The model says how many numbers; any text has a vector, an empty one too."""
     vectors = minilm().embed_documents([REACT, "", "\0", "🙂", "检索"])
     assert vectors.shape == (5, 384)
     assert vectors.dtype == np.float32
@@ -204,7 +204,7 @@ def test_a_known_text_has_its_known_vector() -> None:
 
 
 def test_near_meanings_are_near() -> None:
-    """D20: "JavaScript UI framework" is nearer to React than to soup, by far; so are paraphrases."""
+    """The query "JavaScript UI framework" is nearer to React than to soup, by far; so are paraphrases."""
     for question, answer in (
         ("JavaScript UI framework", REACT),
         ("How do I undo a release?", "Rolling back a deployment to its former revision."),
@@ -238,7 +238,7 @@ def test_a_long_text_is_the_mean_of_its_windows() -> None:
 
 
 def test_the_tail_of_a_long_text_is_not_dropped() -> None:
-    """B16, issue: never silently drop a tail, be it one word after a thousand."""
+    """Issue: never silently drop a tail, be it one word after a thousand."""
     body = "The soup wants carrots and an onion. " * 120
     plain, with_word, with_tail = minilm().embed_documents([body, f"{body} zebra", body + REACT * 20])
     assert not np.array_equal(plain, with_word)

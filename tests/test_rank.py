@@ -51,7 +51,7 @@ def paths(library: Library, asked: str, **options: object) -> list[str]:
 
 
 def test_a_document_with_all_words_far_apart_is_above_those_with_one(library: Library) -> None:
-    """Issue, B14: one more entry for each document; today such a document is the last of 17."""
+    """Issue: one more entry for each document; today such a document is the last of 17."""
     filler = "Plain text about something else, which goes on for a while. " * 30
     for number in range(16):
         animal = ANIMALS[number % 4]
@@ -130,15 +130,6 @@ def test_what_a_whole_document_has_is_no_bad_match(library: Library) -> None:
     add(library, long="".join(f"# Part {n}\n\nText with {animal}.\n\n" for n, animal in enumerate(ANIMALS)))
     assert library.search(" ".join(ANIMALS)).good_match
     assert library.search("sleep*").good_match
-
-
-def test_ranks_are_fused_exactly(library_url: str) -> None:
-    """B11: with search.fusion = "rrf" a score is the sum of w / (60 + rank), and nothing else."""
-    config = override(DEFAULT, {"search": {"fusion": "rrf"}})
-    with Library.open(library_url, create=True, config=config) as opened:
-        opened.add(content="# A\n\nThe okapi sleeps.\n\n# B\n\nCows eat.\n", path="a.md", collection="c")
-        best = opened.search("okapi").results[0]
-    assert best.score == pytest.approx((1 + config.search.meaning) / 61, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def split(text: str) -> list[str]:
     ],
 )
 def test_sentences(text: str, expected: list[str]) -> None:
-    """B2: paragraphs first, then sentences."""
+    """Paragraphs first, then sentences."""
     assert split(text) == expected
 
 

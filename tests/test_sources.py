@@ -84,7 +84,7 @@ def test_pruning_a_folder_leaves_a_file_of_it_that_was_named_by_itself(library: 
 
 
 def test_texts_without_a_name_do_not_replace_one_another(library: Library) -> None:
-    """Issue, D11: a second add of content without a path replaced the first in silence."""
+    """Issue: a second add of content without a path replaced the first in silence."""
     first = library.add(content="The okapi is shy.")
     second = library.add(content="The zebra is not.")
     again = library.add(content="The okapi is shy.")
@@ -433,7 +433,7 @@ def test_a_dry_run_prints_the_plan_and_makes_no_library(docs: Path) -> None:
 
 
 def test_check_lists_new_files_and_exits_1_when_anything_would_change(docs: Path) -> None:
-    """Issue, D21: --check lists what is new as well."""
+    """Issue: --check lists what is new as well."""
     place = docs.parent
     run(place, "add", "docs")
     assert run(place, "refresh", "--check", code=0)[0] == ""

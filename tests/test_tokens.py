@@ -18,7 +18,7 @@ NAMES = ["chars", "words", "bpe"]
 
 @pytest.mark.parametrize(("name", "tokens"), [("chars", 8), ("words", 8), ("bpe", 9)])
 def test_counters_count(name: str, tokens: int) -> None:
-    """B6: four characters a token by default; by words and exactly on demand."""
+    """Four characters a token by default; by words and exactly on demand."""
     text = "Hello, big world: 你好 wonderful"
     assert counter(TokenSettings(name)).count(text, 0, len(text)) == tokens
 

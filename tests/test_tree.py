@@ -93,7 +93,7 @@ def test_where_the_title_comes_from(text: str, path: str, title: str) -> None:
 
 
 def test_a_given_title_wins() -> None:
-    """D16: the title given comes first."""
+    """The title given comes first."""
     assert Tree(quire.Document.from_text("# H\n\nx\n", "a.md", title="Mine")).title == "Mine"
 
 
@@ -122,7 +122,7 @@ def test_github_slugs_keep_letters_of_every_script() -> None:
 
 
 def test_header_paths_keep_their_markers() -> None:
-    """H3: `## A > ### B`; a heading that holds ` > ` is safe, since the path is a list."""
+    """`## A > ### B`; a heading that holds ` > ` is safe, since the path is a list."""
     tree = build("# T\n\nx\n\n## A > B\n\ny\n\n### C\n\nz\n")
     assert [s.header_path for s in tree.sections] == ["", "# T", "## A > B", "## A > B > ### C"]
     assert tree.sections[3].headers == ("## A > B", "### C")

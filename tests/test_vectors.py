@@ -222,7 +222,7 @@ def test_a_filter_applies_before_the_cut(large: Store) -> None:
 
 
 def test_hits_name_their_document_and_section(store: Store, tiny: Tiny) -> None:
-    """D18: a hit is a chunk with a score, found by meaning."""
+    """A hit is a chunk with a score, found by meaning."""
     store.write([prepared("a.md", "one fish", "two birds"), prepared("b.md", "red cars")])
     embed(store, tiny)
     (hit,) = nearest(store, tiny, "Title birds birds two")
@@ -257,7 +257,7 @@ def test_a_document_has_a_vector_once_all_its_chunks_have_one(store: Store, tiny
 
 
 def test_a_store_without_vectors_finds_nothing(store: Store, tiny: Tiny) -> None:
-    """B10: chunks come before their vectors."""
+    """Chunks come before their vectors."""
     store.write([prepared("a.md", "one fish")])
     model = store.model("tiny", 16)
     assert store.search_vectors(model, tiny.embed_query("fish"), EVERYTHING, 5) == []
@@ -269,7 +269,7 @@ def test_a_store_without_vectors_finds_nothing(store: Store, tiny: Tiny) -> None
 
 
 def test_an_edit_keeps_the_vectors_of_what_it_left(store: Store, tiny: Tiny) -> None:
-    """D15, DESIGN §5: an edit re-embeds only what changed, even where it moved."""
+    """DESIGN §5: an edit re-embeds only what changed, even where it moved."""
     store.write([prepared("a.md", "one fish", "two birds", "three cars")])
     embed(store, tiny)
     store.write([prepared("a.md", "three cars", "four suns", "one fish")])
@@ -444,7 +444,7 @@ def test_a_reader_sees_one_moment(two: tuple[Store, Store], tiny: Tiny) -> None:
 
 
 def test_another_reader_sees_a_switch_of_models(two: tuple[Store, Store], tiny: Tiny) -> None:
-    """D17: only the active model is searched, in every process."""
+    """Only the active model is searched, in every process."""
     one, other = two
     one.write([prepared("a.md", "one fish", "two birds")])
     embed(one, tiny)
@@ -458,7 +458,7 @@ def test_another_reader_sees_a_switch_of_models(two: tuple[Store, Store], tiny: 
 
 
 def test_a_model_does_not_inherit_what_another_left(store: Store) -> None:
-    """D17: the vectors of a model that was given up are not those of the next one.
+    """The vectors of a model that was given up are not those of the next one.
 
     Two switches are begun, the first is completed; then comes a third, with vectors of another size.
     """

@@ -334,7 +334,7 @@ def test_few_twins_are_guessed_when_pages_are_read_at_once(web: Site, library: L
     ids=["etag", "last-modified", "neither"],
 )
 def test_an_unchanged_page_costs_no_work(web: Site, library: Library, validators: dict[str, str]) -> None:
-    """D14: same document, same updated_at, no work; what the server can say is not sent again."""
+    """Same document, same updated_at, no work; what the server can say is not sent again."""
     page = Versioned(GUIDE, **validators)
     url = web.route("/guide.md", page)
     library.add(url)
@@ -347,7 +347,7 @@ def test_an_unchanged_page_costs_no_work(web: Site, library: Library, validators
 
 
 def test_a_changed_page_keeps_its_identity(web: Site, library: Library) -> None:
-    """D15: same id and created_at, later updated_at, chunks replaced."""
+    """Same id and created_at, later updated_at, chunks replaced."""
     url = web.route("/guide.md", Versioned(GUIDE, etag='"1"'))
     library.add(url)
     (old,) = library.documents()
@@ -364,7 +364,7 @@ def test_a_changed_page_keeps_its_identity(web: Site, library: Library) -> None:
 
 
 def test_unchanged_pages_of_a_site_are_not_sent_again(web: Site, library: Library) -> None:
-    """D14: one request for each, and 304 is the answer."""
+    """One request for each, and 304 is the answer."""
     pages = {f"/{name}.md": Versioned(f"# {name}\n".encode(), etag=f'"{name}"') for name in "abcde"}
     for path, page in pages.items():
         web.route(path, page)
@@ -384,7 +384,7 @@ def test_the_same_page_in_another_spelling_is_the_same_document(web: Site, libra
 
 
 def test_a_new_etag_of_the_same_content_is_learnt(web: Site, library: Library) -> None:
-    """D14: after a server has renewed its etags, what has not changed is still not sent again and again."""
+    """After a server has renewed its etags, what has not changed is still not sent again and again."""
     url = web.route("/guide.md", Versioned(GUIDE, etag='"1"'))
     library.add(url)
     renewed = Versioned(GUIDE, etag='"2"')
@@ -394,7 +394,7 @@ def test_a_new_etag_of_the_same_content_is_learnt(web: Site, library: Library) -
 
 
 def test_a_changed_twin_is_seen(web: Site, library: Library) -> None:
-    """D15: the page says 304, but its document is the twin, and that has changed."""
+    """The page says 304, but its document is the twin, and that has changed."""
     day = "Mon, 02 Nov 2026 10:00:00 GMT"
     url = web.route("/guide", Versioned(HTML, last_modified=day, content_type="text/html"))
     web.route("/guide.md", Versioned(GUIDE, last_modified=day))
@@ -406,7 +406,7 @@ def test_a_changed_twin_is_seen(web: Site, library: Library) -> None:
 
 
 def test_other_chunk_settings_cut_a_page_anew(web: Site, tmp_path: Path) -> None:
-    """D14: unchanged means text and settings."""
+    """Unchanged means text and settings."""
     url = web.route("/guide.md", Versioned(GUIDE, etag='"1"'))
     with opened(tmp_path) as library:
         library.add(url)
@@ -419,7 +419,7 @@ def test_other_chunk_settings_cut_a_page_anew(web: Site, tmp_path: Path) -> None
 def test_content_wins_over_a_path_and_a_path_over_a_url(
     web: Site, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """D11: source precedence content > path > url."""
+    """Source precedence content > path > url."""
     library.add(web.page("/guide.md"), content="# Content\n", path="given.md")
     assert web.asked == []
     (tmp_path / "example.com").mkdir()
@@ -464,7 +464,7 @@ def test_a_page_does_not_take_the_place_of_a_file(web: Site, library: Library, t
 
 
 def test_a_page_of_a_site_can_also_be_added_by_itself(web: Site, library: Library) -> None:
-    """D14: what was added in two ways is not written again and again, nor asked for where it is not."""
+    """What was added in two ways is not written again and again, nor asked for where it is not."""
     url = publish(web, {"/a.md": "# A\n", "/b.md": "# B\n"})
     library.add(url)
     library.add(web.url("/a.md"))
@@ -756,7 +756,7 @@ def test_links_of_markdown_pages_are_followed_too(web: Site, tmp_path: Path) -> 
 
 
 def test_pages_behind_an_unchanged_page_stay(web: Site, tmp_path: Path) -> None:
-    """D14: a page that has not changed still links to what it linked to."""
+    """A page that has not changed still links to what it linked to."""
     url = linked(web, 2, etag='"1"')
     with opened(tmp_path, max_depth=2) as library:
         library.add(url)
@@ -1455,7 +1455,7 @@ def test_where_no_process_starts_pages_are_read_all_the_same(
 
 
 def test_check_tells_changed_from_missing_and_both_from_failing(web: Site, library: Library) -> None:
-    """D21: covers URLs; a page that cannot be asked is neither."""
+    """Covers URLs; a page that cannot be asked is neither."""
     kinds = ("same", "changed", "missing", "failing")
     for name in kinds:
         library.add(web.page(f"/{name}.md", f"# {name}\n".encode()))
@@ -1471,7 +1471,7 @@ def test_check_tells_changed_from_missing_and_both_from_failing(web: Site, libra
 
 
 def test_check_of_a_site(web: Site, library: Library) -> None:
-    """D21: changed pages, pages that are linked no more; a failing one is neither, and nothing is written."""
+    """Changed pages, pages that are linked no more; a failing one is neither, and nothing is written."""
     url = publish(web, {f"/{name}.md": f"# {name}\n" for name in ("same", "changed", "unlinked", "failing")})
     library.add(url)
     before = library.documents()
@@ -1486,14 +1486,14 @@ def test_check_of_a_site(web: Site, library: Library) -> None:
 
 
 def test_check_names_a_page_of_a_site_that_its_server_has_no_more(web: Site, library: Library) -> None:
-    """D21: missing is missing, whether a page was added by itself or with its site."""
+    """Missing is missing, whether a page was added by itself or with its site."""
     library.add(publish(web, {"/a.md": "# A\n", "/b.md": "# B\n"}))
     web.page("/b.md", status=404)
     assert [row.path for row in library.check().missing] == ["b.md"]
 
 
 def test_check_of_a_site_that_is_down_or_gone(web: Site, library: Library) -> None:
-    """D21: missing only if the server says so."""
+    """Missing only if the server says so."""
     url = publish(web, {"/a.md": "# A\n"})
     library.add(url)
     web.page("/llms.txt", status=503)
@@ -1504,7 +1504,7 @@ def test_check_of_a_site_that_is_down_or_gone(web: Site, library: Library) -> No
 
 
 def test_check_is_about_pages_not_about_settings(web: Site, tmp_path: Path) -> None:
-    """D21: a page is changed when its text is, as with files."""
+    """A page is changed when its text is, as with files."""
     url = publish(web, {"/a.md": "# A\n"})
     with opened(tmp_path) as library:
         library.add(url, web.page("/b.md", b"# B\n"))
@@ -1516,7 +1516,7 @@ def test_check_is_about_pages_not_about_settings(web: Site, tmp_path: Path) -> N
 def test_refresh_brings_pages_sites_and_folders_up_to_date(
     web: Site, library: Library, tmp_path: Path
 ) -> None:
-    """Issue, D15: `quire refresh` for all that was added."""
+    """Issue: `quire refresh` for all that was added."""
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "file.md").write_text("# File\n")
@@ -1557,7 +1557,7 @@ def test_refresh_of_a_site_known_by_its_llms_full_alone(web: Site, library: Libr
 
 
 def test_html_files_of_a_folder_are_read_as_markdown(library: Library, tmp_path: Path) -> None:
-    """DESIGN §8: .html in folders; found, outlined, and unchanged the second time (D14)."""
+    """DESIGN §8: .html in folders; found, outlined, and unchanged the second time."""
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "guide.html").write_bytes(HTML)
