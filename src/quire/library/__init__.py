@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from quire import copying
 from quire.copying import Copied
 from quire.errors import LibraryError
+from quire.library.backups import Backups
 from quire.library.finding import Finding
 from quire.library.indexing import PROMOTIONS, Indexing
 from quire.library.memories import Memories
@@ -22,7 +23,7 @@ from quire.progress import Progress
 __all__ = ["PROMOTIONS", "Library"]
 
 
-class Library(Indexing, Memories, Finding):
+class Library(Indexing, Memories, Finding, Backups):
     """One index of documents: a SQLite file, or a PostgreSQL database."""
 
     def copy(self, to: str | os.PathLike[str], *, progress: Progress | None = None) -> Copied:

@@ -7,6 +7,7 @@ the path, and a file that was replaced is never written to; the schema is upgrad
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -395,6 +396,31 @@ class SqliteDatabase(FileConnection):
         self._work.has_written = True
         if file:
             file.note_changes()
+
+    # ---------------------------------------------------------------------------------------- backups
+
+    def backup(self, path: str) -> None:
+        """Write what the library holds now to a new file. Others may be writing meanwhile."""
+        try:
+            with closing(sqlite3.connect(path)) as copy:
+                self.db.backup(copy)
+        except sqlite3.Error as problem:
+            raise LibraryError(path, f"cannot be written: {problem}") from problem
+
+    def replace_with(self, new: str, kept: str) -> None:
+        """Put another file in the place of this one, and keep a copy of this one. Writers wait meanwhile."""
+        for _ in range(_REPLACEMENTS):
+            self._checkpoint(_PATIENCE)
+            self._begin("BEGIN IMMEDIATE")
+            try:
+                if self._file is None or self._file.has_empty_log():
+                    with closing(self._connect("ro")) as reader, closing(sqlite3.connect(kept)) as copy:
+                        reader.backup(copy)
+                    os.replace(new, self.path)
+                    return
+            finally:
+                self._roll_back()
+        raise self._error("is in use: its log cannot be emptied. Stop the programs that use it, or try again")
 
     # ------------------------------------------------------------------- what all parts of a store use
 

@@ -1,4 +1,4 @@
-"""`quire status`, `copy`, `embed` and `promote`: look after a library."""
+"""`quire status`, `copy`, `backup`, `restore`, `embed` and `promote`: look after a library."""
 
 from __future__ import annotations
 
@@ -68,6 +68,46 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
         output.print_json(asdict(done))
     else:
         click.echo(render.copied_line(done))
+
+
+@quire.command()
+@options.library_option
+@click.argument("file", type=options.file_name)
+def backup(library: str | None, file: str) -> None:
+    """Write a library to a new file, while others may be using it. A backup is a library itself.
+
+    \b
+    Examples:
+      quire backup docs-monday.db
+      quire search "rolling back" -L docs-monday.db
+    """
+    from quire.surfaces import render
+
+    with opening.open_library(library) as opened:
+        place = opened.backup(file)
+    output.note(f"Backed up to {render.line(str(place))}")
+
+
+@quire.command()
+@options.library_option
+@click.argument("file", type=options.file_name)
+def restore(library: str | None, file: str) -> None:
+    """Put a backup in the place of a library. What was there is kept beside it.
+
+    Programs that have the library open go on with the backup.
+
+    \b
+    Examples:
+      quire restore docs-monday.db
+    """
+    from quire.library import Library
+    from quire.surfaces import render
+
+    url = opening.library_url(library)
+    kept = Library.restore(url, file)
+    output.note(f"Restored {render.line(url)}")
+    if kept:
+        output.note(f"What was there is kept in {render.line(str(kept))}")
 
 
 @quire.command()

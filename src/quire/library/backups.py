@@ -1,0 +1,113 @@
+"""The part of Library that writes backups and restores them.
+
+Always: a backup is checked before it counts; it never replaces a file; restoring keeps what it replaces.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+from quire import copying
+from quire.errors import LibraryError
+from quire.library.base import OpenLibrary
+
+_BESIDE = ("", "-wal", "-shm")  # the files of a library
+
+
+class Backups(OpenLibrary):
+    """Backing up and restoring."""
+
+    def backup(self, to: str | os.PathLike[str]) -> Path:
+        """Write everything to a new file, which is a library itself. Others may be writing meanwhile.
+
+        Raises LibraryError if the file is there already, or if the copy is not sound.
+        """
+        place = Path(to)
+        if os.path.lexists(place):
+            raise LibraryError(str(place), "is there already. Name a file that is not")
+        part = f"{place}.part-{secrets.token_hex(4)}"
+        try:
+            place.absolute().parent.mkdir(parents=True, exist_ok=True)
+            self._write_to(part)
+            check(part)
+            os.link(part, place)  # unlike a rename, this never replaces a file
+        except OSError as problem:
+            raise LibraryError(str(place), f"cannot be written: {problem}") from problem
+        finally:
+            remove(part)
+        return place
+
+    def _write_to(self, path: str) -> None:
+        from quire.stores.sqlite import SqliteStore
+
+        if isinstance(self.store, SqliteStore):
+            self.store.backup(path)
+            return
+        with closing(SqliteStore(path, create=True)) as target, self.store.reading():
+            copying.copy(self.store, target, path)
+
+    @classmethod
+    def restore(cls, url: str | os.PathLike[str], backup: str | os.PathLike[str]) -> Path | None:
+        """Put a backup in the place of a library; returns where what it replaces is kept.
+
+        Programs that have the library open go on with the backup. Raises LibraryError if the backup is not
+        sound; then nothing is changed.
+        """
+        from quire.stores.sqlite import SqliteStore
+
+        path, found = os.fspath(url), os.fspath(backup)
+        if "://" in path:
+            how = f"To copy a backup into an empty one: quire copy -L {found} --to URL"
+            raise LibraryError(path, f"is on a server, which restores its own backups. {how}")
+        check(found)
+        new = f"{path}.new-{secrets.token_hex(4)}"
+        try:
+            Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+            with closing(SqliteStore(found)) as opened:
+                opened.backup(new)
+            return _swap(path, new)
+        except OSError as problem:
+            raise LibraryError(path, f"cannot be written: {problem}") from problem
+        finally:
+            remove(new)
+
+
+def check(path: str) -> None:
+    """Raise LibraryError if a file is not a sound library."""
+    from quire.stores.sqlite import SqliteStore
+
+    with closing(SqliteStore(path)) as store:
+        if problems := store.check():
+            raise LibraryError(path, f"is not sound: {problems[0]}")
+
+
+def remove(path: str) -> None:
+    """Delete the files of a library that nobody knows of yet."""
+    for ending in _BESIDE:
+        with suppress(FileNotFoundError):
+            Path(f"{path}{ending}").unlink()
+
+
+def _swap(path: str, new: str) -> Path | None:
+    """Put a new file at a path. A library that is there is kept, even one that cannot be opened."""
+    from quire.stores.sqlite import SqliteStore
+
+    if not os.path.lexists(path):
+        Path(new).rename(path)
+        return None
+    kept = f"{path}.before-restore-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    try:
+        old = SqliteStore(path)
+    except LibraryError:  # it is damaged
+        for ending in _BESIDE:
+            with suppress(FileNotFoundError):
+                Path(f"{path}{ending}").rename(f"{kept}{ending}")
+        Path(new).rename(path)
+    else:
+        with closing(old):
+            old.replace_with(new, kept)
+    return Path(kept)
