@@ -48,10 +48,10 @@ def copy(source: Store, target: Store, name: str, progress: Progress | None = No
     missing = [row for row in rows if there.get(row.id) != facts[row.id]]
     progress.begin(f"copying {len(missing):,} documents", sum(row.size for row in missing), "bytes")
     for batch in _batches(missing):
-        target.write([_prepared(source, row) for row in batch])
+        target.write([prepared_again(source, row) for row in batch])
         progress.advance(sum(row.size for row in batch))
-    _copy_sources(source, target, rows)
-    vectors = _copy_vectors(source, target, rows, progress)
+    copy_sources(source, target, rows)
+    vectors = copy_vectors(source, target, rows, progress)
     _compare(source, target, name)
     return Copied(len(missing), len(rows) - len(missing), vectors, time.monotonic() - started)
 
@@ -81,7 +81,7 @@ def _batches(rows: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
         yield batch
 
 
-def _prepared(source: Store, row: DocumentRow) -> Prepared:
+def prepared_again(source: Store, row: DocumentRow) -> Prepared:
     """A stored document as it was when it was written."""
     content, sections = source.source(row.seq), source.sections(row.seq)
     first = row.seq * MAX_CHUNKS
@@ -114,7 +114,7 @@ def _prepared(source: Store, row: DocumentRow) -> Prepared:
     )
 
 
-def _copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None:
+def copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None:
     """Copy the sources, and which documents each of them holds."""
     ids = {row.seq: row.id for row in rows}
     there = {row.id: row for row in target.documents(Filters())}
@@ -122,6 +122,8 @@ def _copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None
     held: dict[int, list[Sighting]] = {}
     for collection, kind in sorted({(row.collection, row.kind) for row in rows}):
         for member in source.members(collection, kind):
+            if member.document not in ids:
+                continue
             row = there[ids[member.document]]
             seen = Sighting(row.seq, row.size, row.mtime_ns, member.seen)
             held.setdefault(member.source, []).append(seen)
@@ -130,7 +132,7 @@ def _copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None
             target.sight(one, held[one.seq])
 
 
-def _copy_vectors(source: Store, target: Store, rows: list[DocumentRow], progress: Progress) -> int:
+def copy_vectors(source: Store, target: Store, rows: list[DocumentRow], progress: Progress) -> int:
     """Copy the vectors of the active model that the target does not have; returns how many."""
     ours = next((model for model in source.models() if model.active), None)
     if ours is None:

@@ -69,7 +69,7 @@ class Backups(OpenLibrary):
             Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
             with closing(SqliteStore(found)) as opened:
                 opened.backup(new)
-            return _swap(path, new)
+            return swap(path, new, "before-restore")
         except OSError as problem:
             raise LibraryError(path, f"cannot be written: {problem}") from problem
         finally:
@@ -92,14 +92,14 @@ def remove(path: str) -> None:
             Path(f"{path}{ending}").unlink()
 
 
-def _swap(path: str, new: str) -> Path | None:
+def swap(path: str, new: str, why: str) -> Path | None:
     """Put a new file at a path. A library that is there is kept, even one that cannot be opened."""
     from quire.stores.sqlite import SqliteStore
 
     if not os.path.lexists(path):
         Path(new).rename(path)
         return None
-    kept = f"{path}.before-restore-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    kept = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
     try:
         old = SqliteStore(path)
     except LibraryError:  # it is damaged

@@ -57,12 +57,14 @@ class Finding(Embeddings):
 
     def documents(self, collection: str | None = None) -> list[DocumentRow]:
         """The documents of a collection, or all."""
-        return self.store.documents(Filters(collection))
+        with self.store.reading():
+            return self.store.documents(Filters(collection))
 
     def document(self, address: str) -> DocumentRow | None:
         """One document by its address, path or id; None if there is none."""
         try:
-            return self._document(address)[0]
+            with self.store.reading():
+                return self._document(address)[0]
         except NoResults:
             return None
 

@@ -33,6 +33,7 @@ from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.copying import Copied
+    from quire.doctor import Finding, Repaired
     from quire.embedding import Embedded
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
@@ -445,3 +446,17 @@ def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     for address, reason in shown["not_embedded"].items():
         yield f"not embedded: {line(address)}: {line(reason)}"
     yield from (f"problem: {line(problem)}" for problem in shown["problems"])
+
+
+def doctor_lines(found: Sequence[Finding], done: Repaired | None) -> Iterable[str]:
+    """What `quire doctor` prints."""
+    if done:
+        yield f"Repaired: {counted(done.documents, 'document')} taken over, {done.again:,} read again."
+        yield f"The old library is kept in {line(done.kept)}"
+        yield from (f"lost  {line(address)}" for address in done.lost)
+        yield from [f"What could be read of damaged documents is in {line(done.saved)}"] if done.saved else []
+    for finding in found:
+        yield f"{finding.part}: {line(finding.problem)}"
+        yield f"  To mend it: {line(finding.fix)}"
+    if not found:
+        yield "All is well: the file, its indexes, every text and every span."

@@ -74,7 +74,7 @@ class SqliteStore(SqliteSources):
 
     def check(self) -> list[str]:
         """Problems with the library; empty if there are none."""
-        wrong = [row[0] for row in self.db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        wrong = super().check()
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
         wrong += [] if self.read_only else self.keywords.check()
         wrong += self.vectors.check(self.models())

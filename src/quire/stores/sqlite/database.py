@@ -44,6 +44,7 @@ _ADD_FACTS = (
     "INSERT OR IGNORE INTO facts VALUES ('id', lower(hex(randomblob(16))))",
     "INSERT OR IGNORE INTO facts VALUES ('history', '0:' || lower(hex(randomblob(4))))",
 )
+_REPAIR = "To find out more, and to repair it: quire doctor"
 _REPLACEMENTS = 20  # of the file while a transaction is begun
 
 
@@ -197,7 +198,7 @@ class SqliteDatabase(FileConnection):
         self._file = None
         try:
             self._db = self._open(create)
-        except (sqlite3.Error, OSError) as problem:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as problem:
             raise self._error(f"cannot be opened: {problem}") from problem
         self._is_open = True
         ids.add_key_function(self._db)
@@ -208,7 +209,7 @@ class SqliteDatabase(FileConnection):
         except BaseException as problem:
             self._is_open = False
             self._db.close()
-            if isinstance(problem, sqlite3.Error):
+            if isinstance(problem, sqlite3.Error | UnicodeDecodeError):
                 raise self._error(f"cannot be opened: {problem}") from problem
             raise
         if self._work.has_written:
@@ -335,9 +336,24 @@ class SqliteDatabase(FileConnection):
         except sqlite3.DatabaseError as problem:
             if type(problem) not in _FAULTS:
                 raise
-            raise self._error(f"cannot be read: {problem}") from problem
+            raise self._error(f"cannot be read: {problem}. {_REPAIR}") from problem
+        except (LookupError, TypeError, ValueError) as problem:  # perhaps something is not there
+            if not (wrong := self._wrong()):
+                raise
+            raise self._error(f"is damaged: {wrong[0]}. {_REPAIR}") from problem
         finally:
             self._roll_back()
+
+    def _wrong(self) -> list[str]:
+        """What a check finds."""
+        try:
+            return self.check()
+        except sqlite3.DatabaseError as problem:
+            return [str(problem)]
+
+    def check(self) -> list[str]:
+        """Problems with the library; empty if there are none."""
+        return [row[0] for row in self.db.execute("PRAGMA integrity_check") if row[0] != "ok"]
 
     @contextmanager
     def writing(self) -> Iterator[None]:

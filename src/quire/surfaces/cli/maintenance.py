@@ -1,4 +1,4 @@
-"""`quire status`, `copy`, `backup`, `restore`, `embed` and `promote`: look after a library."""
+"""`quire status`, `copy`, `doctor`, `backup`, `restore`, `embed` and `promote`: look after a library."""
 
 from __future__ import annotations
 
@@ -68,6 +68,38 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
         output.print_json(asdict(done))
     else:
         click.echo(render.copied_line(done))
+
+
+@quire.command()
+@options.library_option
+@click.option("--repair", is_flag=True, help="Write a sound library from all that can be read, and use it.")
+@options.json_flag
+def doctor(library: str | None, repair: bool, as_json: bool) -> None:
+    """Look for all that can be wrong with a library: file, indexes, texts, spans, vectors, sources, disk.
+
+    A repair keeps the old file. Documents that are damaged are read again from their sources.
+
+    \b
+    Examples:
+      quire doctor
+      quire doctor --repair
+    """
+    from dataclasses import asdict
+
+    from quire import doctor as doctors
+    from quire.surfaces import render
+
+    url = opening.library_url(library)
+    with output.progress_bar() as bar:
+        done = doctors.repair(url, opening.load_settings(), bar) if repair else None
+        with opening.open_library(library) as opened:
+            found = doctors.examine(opened, bar)
+    if as_json:
+        findings = [asdict(finding) for finding in found]
+        output.print_json({"findings": findings, "repaired": asdict(done) if done else None})
+    else:
+        click.echo("\n".join(render.doctor_lines(found, done)))
+    sys.exit(render.FAILED if any(finding.part in ("file", "document") for finding in found) else render.DONE)
 
 
 @quire.command()
