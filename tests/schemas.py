@@ -17,16 +17,6 @@ from quire.stores.sqlite.file import APPLICATION_ID
 from tests import postgres
 from tests.words import WORDS
 
-BEFORE_IDS = (  # SQLite, schema 6
-    "ALTER TABLE chunks DROP COLUMN headings",
-    "DROP INDEX sections_key",
-    "DROP INDEX chunks_key",
-    "ALTER TABLE sections DROP COLUMN key",
-    "ALTER TABLE chunks DROP COLUMN key",
-    "DROP INDEX documents_promoted",
-    "DELETE FROM facts WHERE name = 'document_vectors'",
-    "PRAGMA user_version = 6",
-)
 _PLAIN_TABLES = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
     " AND name NOT LIKE 'words%' AND name NOT LIKE 'sqlite_%' AND name <> 'facts'"

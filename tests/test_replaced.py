@@ -22,7 +22,7 @@ from quire.stores.sqlite import database as sqlite_database
 from quire.stores.sqlite import file as sqlite_file
 from tests import crash, postgres
 from tests.mcp_client import ask, parameters, refused, some_docs, talk
-from tests.schemas import BEFORE_IDS
+from tests.schemas import make_schema
 from tests.words import WORDS
 
 ADD = """
@@ -226,11 +226,7 @@ def test_a_process_opens_a_restored_library_again_once_all_of_it_have_closed_it(
 def test_an_older_schema_in_its_place_is_brought_up_to_date(path: Path) -> None:
     """States: a backup is opened like any library."""
     old = path.with_name("backup.db")
-    with closing(sqlite3.connect(old, isolation_level=None)) as db:
-        for statement in (*BEFORE_IDS, "DROP TABLE remade", "DROP TABLE members", "DROP TABLE sources"):
-            db.execute(statement)
-        db.execute("DELETE FROM facts WHERE name IN ('id', 'history')")
-        db.execute("PRAGMA user_version = 3")
+    make_schema(str(old), 3)
     with Library.open(path, config=WORDS) as library:
         shell(MOVE, path, old)
         add(library, "new.md")

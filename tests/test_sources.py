@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ from quire.ingest import plan as planning
 from quire.library import Library
 from quire.stores import SourceRow
 from tests.commands import run
-from tests.schemas import BEFORE_IDS
+from tests.schemas import make_schema
 from tests.words import WORDS
 
 
@@ -790,18 +788,7 @@ def test_a_library_of_the_schema_before_sources_is_upgraded(tmp_path: Path, docs
     """A library made before sources were remembered opens, and follows what it came from."""
     with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
         library.add(docs)
-    with closing(sqlite3.connect(tmp_path / "l.db")) as db:
-        for statement in (
-            *BEFORE_IDS,
-            "DROP TABLE remade",
-            "DROP TABLE members",
-            "DROP TABLE sources",
-            "DELETE FROM facts WHERE name NOT IN ('generation', 'written', 'common_at', 'terms')",
-            "INSERT OR REPLACE INTO facts VALUES ('generation', '7')",
-            "PRAGMA user_version = 3",
-        ):
-            db.execute(statement)
-        db.commit()
+    make_schema(str(tmp_path / "l.db"), 3)
     with Library.open(tmp_path / "l.db", config=WORDS) as library:
         assert [(s.type, s.documents) for s in library.sources()] == [("folder", 4)]
         write(docs, {"new.md": "# new\n"})

@@ -36,7 +36,7 @@ _FAULTS = (QuireError, sqlite3.Error, LookupError, TypeError, ValueError)  # of 
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Problem:
     """Something that is wrong with a library."""
 
     part: str  # file, document, words, vectors, sources or disk
@@ -55,19 +55,19 @@ class Repaired:
     saved: str  # the folder with what could be read of those; "" if there are none
 
 
-def examine(library: Library, progress: Progress | None = None) -> list[Finding]:
+def examine(library: Library, progress: Progress | None = None) -> list[Problem]:
     """What is wrong with a library: its file, indexes, texts, spans, vectors, sources and disk."""
-    store, found = library.store, list[Finding]()
+    store, found = library.store, list[Problem]()
     try:
-        found += [Finding("file", problem, _REPAIR) for problem in store.check()]
+        found += [Problem("file", problem, _REPAIR) for problem in store.check()]
         found += _documents(store, library.config, progress or Silent())
         found += _outdated(library)
     except _FAULTS as problem:
-        found.append(Finding("file", str(problem), _REPAIR))
+        found.append(Problem("file", str(problem), _REPAIR))
     return found + list(_disk(library))
 
 
-def _documents(store: Store, config: Config, progress: Progress) -> Iterator[Finding]:
+def _documents(store: Store, config: Config, progress: Progress) -> Iterator[Problem]:
     """Documents whose text, sections or chunks are not what was written."""
     rows = store.documents(Filters())
     progress.begin("checking", len(rows), "documents")
@@ -78,7 +78,7 @@ def _documents(store: Store, config: Config, progress: Progress) -> Iterator[Fin
             except _FAULTS as error:
                 problem = str(error)
         if problem:
-            yield Finding("document", f"{row.address}: {problem}", _REPAIR)
+            yield Problem("document", f"{row.address}: {problem}", _REPAIR)
         progress.advance(1)
 
 
@@ -100,30 +100,30 @@ def _difference(store: Store, row: DocumentRow, config: Config) -> str:
     return "" if same else "its sections or chunks are not those that its text gives"
 
 
-def _outdated(library: Library) -> Iterator[Finding]:
+def _outdated(library: Library) -> Iterator[Problem]:
     """What works, and should be brought up to date."""
     store = library.store
     if other := other_words(store):
-        yield Finding("words", f"were made by other rules: {other}", "quire refresh")
+        yield Problem("words", f"were made by other rules: {other}", "quire refresh")
     active = next((model for model in store.models() if model.active), None)
     if active and (missing := store.count_unembedded(active)):
-        yield Finding("vectors", f"are missing for {missing:,} chunks", "quire embed")
+        yield Problem("vectors", f"are missing for {missing:,} chunks", "quire embed")
     for source in store.sources():
         if source.type in ("file", "folder") and not os.path.lexists(source.place):
             problem = f"{source.place} is gone; its documents are kept"
-            yield Finding("sources", problem, f"quire sources remove {source.place}")
+            yield Problem("sources", problem, f"quire sources remove {source.place}")
 
 
-def _disk(library: Library) -> Iterator[Finding]:
+def _disk(library: Library) -> Iterator[Problem]:
     path = Path(library.url)
     if library.store.is_shared or not path.exists():
         return
     size, free = path.stat().st_size, shutil.disk_usage(path.absolute().parent).free
     if free < 2 * size:
         problem = f"has {free:,} bytes left; a backup or repair needs {size:,}"
-        yield Finding("disk", problem, "Make room, then go on")
+        yield Problem("disk", problem, "Make room, then go on")
     if not os.access(path, os.W_OK):
-        yield Finding("disk", f"{path} is read-only", f"chmod u+w {path}")
+        yield Problem("disk", f"{path} is read-only", f"chmod u+w {path}")
 
 
 # -------------------------------------------------------------------------------------------- repairing

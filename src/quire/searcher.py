@@ -14,7 +14,7 @@ from quire.address import is_in_collection
 from quire.cite import Citations
 from quire.confidence import Judge
 from quire.config import SearchSettings
-from quire.embed import DEFAULT_MODEL
+from quire.embed import CUSTOM, DEFAULT_MODEL
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest, no_collection
 from quire.freshness import other_words
@@ -209,7 +209,8 @@ def _ranked(
         hits, mode = ranking.judged(fusion.shares(words)), "keyword"
     else:
         if missing := store.count_unembedded(meaning.model):
-            notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: quire embed")
+            how = "Library.set_vector" if meaning.model.name == CUSTOM else "quire embed"
+            notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: {how}")
         hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
         if mode == "hybrid" and settings.fusion == "rrf":
             return fusion.fuse_ranks(words, hits, settings.meaning), mode  # exactly: nothing is added

@@ -21,7 +21,7 @@ _BESIDE = ("", "-wal", "-shm")  # the files of a library
 class Backups(OpenLibrary):
     """Backing up and restoring."""
 
-    def backup(self, to: str | os.PathLike[str]) -> Path:
+    def backup(self, to: str | os.PathLike[str]) -> str:
         """Write everything to a new file, which is a library itself. Others may be writing meanwhile.
 
         Raises LibraryError if the file is there already, or if the copy is not sound.
@@ -33,13 +33,13 @@ class Backups(OpenLibrary):
         try:
             place.absolute().parent.mkdir(parents=True, exist_ok=True)
             self._write_to(part)
-            check(part)
+            check_sound(part)
             os.link(part, place)  # unlike a rename, this never replaces a file
         except OSError as problem:
             raise LibraryError(str(place), f"cannot be written: {problem}") from problem
         finally:
             remove(part)
-        return place
+        return str(place)
 
     def _write_to(self, path: str) -> None:
         from quire.stores.sqlite import SqliteStore
@@ -51,7 +51,7 @@ class Backups(OpenLibrary):
             copying.copy(self.store, target, path)
 
     @classmethod
-    def restore(cls, url: str | os.PathLike[str], backup: str | os.PathLike[str]) -> Path | None:
+    def restore(cls, url: str | os.PathLike[str], backup: str | os.PathLike[str]) -> str | None:
         """Put a backup in the place of a library; returns where what it replaces is kept.
 
         Programs that have the library open go on with the backup. Raises LibraryError if the backup is not
@@ -63,7 +63,7 @@ class Backups(OpenLibrary):
         if "://" in path:
             how = f"To copy a backup into an empty one: quire copy -L {found} --to URL"
             raise LibraryError(path, f"is on a server, which restores its own backups. {how}")
-        check(found)
+        check_sound(found)
         new = f"{path}.new-{secrets.token_hex(4)}"
         try:
             Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ class Backups(OpenLibrary):
             remove(new)
 
 
-def check(path: str) -> None:
+def check_sound(path: str) -> None:
     """Raise LibraryError if a file is not a sound library."""
     from quire.stores.sqlite import SqliteStore
 
@@ -92,7 +92,7 @@ def remove(path: str) -> None:
             Path(f"{path}{ending}").unlink()
 
 
-def swap(path: str, new: str, why: str) -> Path | None:
+def swap(path: str, new: str, why: str) -> str | None:
     """Put a new file at a path. A library that is there is kept, even one that cannot be opened."""
     from quire.stores.sqlite import SqliteStore
 
@@ -110,4 +110,4 @@ def swap(path: str, new: str, why: str) -> Path | None:
     else:
         with closing(old):
             old.replace_with(new, kept)
-    return Path(kept)
+    return kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 from quire import address as addresses
 from quire.config import DEFAULT, Config
 from quire.embed.base import Embedder
-from quire.errors import NoResults, nearest
+from quire.errors import NoResults, SettingError, nearest
 from quire.stores import DocumentRow, Filters, Store, open_store
 
 P = ParamSpec("P")
@@ -28,6 +28,14 @@ def writes(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P]
             return method(self, *args, **kwargs)
 
     return wrapped
+
+
+def listed(names: str | Iterable[str], what: str) -> tuple[str, ...]:
+    """Names that may be given as one. Raises SettingError for an empty one, which would mean everything."""
+    found = (names,) if isinstance(names, str) else tuple(names)
+    if "" in found:
+        raise SettingError(what, "has an empty name, which would mean everything. Leave it out instead")
+    return found
 
 
 class OpenLibrary:

@@ -11,6 +11,7 @@ from quire.config import SearchSettings
 from quire.context import Context, Match, Source, pack
 from quire.errors import NoResults
 from quire.ingest import named
+from quire.library.base import listed
 from quire.library.embeddings import Embeddings
 from quire.reading import Reading
 from quire.records import StoredChunk, StoredSection
@@ -46,7 +47,7 @@ class Finding(Embeddings):
         with self.store.reading():
             apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
             kinds = named.DOCUMENTS if apart else ()
-            filters = Filters(collection, kinds, tuple(paths), tags=tuple(tags))
+            filters = Filters(collection, kinds, listed(paths, "paths"), tags=listed(tags, "tags"))
             meaning = self._meaning(settings.mode, vector)
             return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
 
@@ -87,7 +88,9 @@ class Finding(Embeddings):
     def toc(self, address: str) -> Tree:
         """The tree of a document, by address or id."""
         with self.store.reading():
-            return reading.tree(self.store, self._document(address)[0], self.config)
+            document, rest = self._document(address)
+            reading.span(self.store, document, rest, self.config)  # raises NoResults for no such section
+            return reading.tree(self.store, document, self.config)
 
     def sections(self, address: str) -> list[StoredSection]:
         """The sections of a document as they are stored, with their ids, in order; by address or id."""

@@ -33,7 +33,7 @@ from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.copying import Copied
-    from quire.doctor import Finding, Repaired
+    from quire.doctor import Problem, Repaired
     from quire.embedding import Embedded
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
@@ -448,7 +448,7 @@ def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     yield from (f"problem: {line(problem)}" for problem in shown["problems"])
 
 
-def doctor_lines(found: Sequence[Finding], done: Repaired | None) -> Iterable[str]:
+def doctor_lines(found: Sequence[Problem], done: Repaired | None) -> Iterable[str]:
     """What `quire doctor` prints."""
     if done:
         yield f"Repaired: {counted(done.documents, 'document')} taken over, {done.again:,} read again."

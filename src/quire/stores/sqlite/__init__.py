@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
 
 from quire.stores.base import Counts
 from quire.stores.checks import VERIFIED_BYTES, is_intact
 from quire.stores.rows import DocumentRow
+from quire.stores.sqlite.backups import SqliteBackups
 from quire.stores.sqlite.ids import count_wrong_keys
 from quire.stores.sqlite.sources import SqliteSources
 
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore(SqliteSources):
+class SqliteStore(SqliteSources, SqliteBackups):
     """A library in one SQLite file."""
 
     is_shared = False
@@ -74,6 +76,12 @@ class SqliteStore(SqliteSources):
 
     def check(self) -> list[str]:
         """Problems with the library; empty if there are none."""
+        try:
+            return self._check()
+        except sqlite3.DatabaseError as problem:
+            return [str(problem)]
+
+    def _check(self) -> list[str]:
         wrong = super().check()
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
         wrong += [] if self.read_only else self.keywords.check()

@@ -7,7 +7,6 @@ the path, and a file that was replaced is never written to; the schema is upgrad
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
@@ -74,6 +73,17 @@ class FileConnection(FileOpener):
     def _roll_back(self) -> None:
         if self._is_open and self._db.in_transaction:  # a full disk has rolled back already
             self._db.execute("ROLLBACK")
+
+    def _checked(self, row: tuple[Any, ...] | None, document: int) -> tuple[Any, ...]:
+        """A row of a document without the checksum at its end. Raises Damaged if that does not fit."""
+        if row is None or row_check(*row[:-1]) != row[-1]:
+            raise self._damaged(document)
+        return row[:-1]
+
+    def _damaged(self, document: int) -> Damaged:
+        names = self._db.execute("SELECT collection, path FROM documents WHERE seq = ?", (document,))
+        found = names.fetchone()
+        return Damaged(self.path, of_document(*found) if found else f"document {document}")
 
     def _is_current(self) -> bool:
         """Whether the transaction that has begun is on the file that is at the path."""
@@ -338,18 +348,11 @@ class SqliteDatabase(FileConnection):
                 raise
             raise self._error(f"cannot be read: {problem}. {_REPAIR}") from problem
         except (LookupError, TypeError, ValueError) as problem:  # perhaps something is not there
-            if not (wrong := self._wrong()):
+            if not (wrong := self.check()):
                 raise
             raise self._error(f"is damaged: {wrong[0]}. {_REPAIR}") from problem
         finally:
             self._roll_back()
-
-    def _wrong(self) -> list[str]:
-        """What a check finds."""
-        try:
-            return self.check()
-        except sqlite3.DatabaseError as problem:
-            return [str(problem)]
 
     def check(self) -> list[str]:
         """Problems with the library; empty if there are none."""
@@ -413,31 +416,6 @@ class SqliteDatabase(FileConnection):
         if file:
             file.note_changes()
 
-    # ---------------------------------------------------------------------------------------- backups
-
-    def backup(self, path: str) -> None:
-        """Write what the library holds now to a new file. Others may be writing meanwhile."""
-        try:
-            with closing(sqlite3.connect(path)) as copy:
-                self.db.backup(copy)
-        except sqlite3.Error as problem:
-            raise LibraryError(path, f"cannot be written: {problem}") from problem
-
-    def replace_with(self, new: str, kept: str) -> None:
-        """Put another file in the place of this one, and keep a copy of this one. Writers wait meanwhile."""
-        for _ in range(_REPLACEMENTS):
-            self._checkpoint(_PATIENCE)
-            self._begin("BEGIN IMMEDIATE")
-            try:
-                if self._file is None or self._file.has_empty_log():
-                    with closing(self._connect("ro")) as reader, closing(sqlite3.connect(kept)) as copy:
-                        reader.backup(copy)
-                    os.replace(new, self.path)
-                    return
-            finally:
-                self._roll_back()
-        raise self._error("is in use: its log cannot be emptied. Stop the programs that use it, or try again")
-
     # ------------------------------------------------------------------- what all parts of a store use
 
     def _value(self, sql: str, *args: Any) -> Any:
@@ -447,18 +425,7 @@ class SqliteDatabase(FileConnection):
         wanted = list(values)
         for start in range(0, len(wanted), 500):
             some = wanted[start : start + 500]
-            yield from self.db.execute(f"{sql} IN ({', '.join('?' * len(some))})", some)
-
-    def _checked(self, row: tuple[Any, ...] | None, document: int) -> tuple[Any, ...]:
-        """A row of a document without the checksum at its end. Raises Damaged if that does not fit."""
-        if row is None or row_check(*row[:-1]) != row[-1]:
-            raise self._damaged(document)
-        return row[:-1]
-
-    def _damaged(self, document: int) -> Damaged:
-        names = self.db.execute("SELECT collection, path FROM documents WHERE seq = ?", (document,))
-        found = names.fetchone()
-        return Damaged(self.path, of_document(*found) if found else f"document {document}")
+            yield from self.db.execute(f"{sql} IN ({', '.join('?' * len(some))})", some).fetchall()
 
     def generation(self) -> int:
         """A number that grows with every write."""

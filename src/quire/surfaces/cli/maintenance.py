@@ -117,7 +117,7 @@ def backup(library: str | None, file: str) -> None:
 
     with opening.open_library(library) as opened:
         place = opened.backup(file)
-    output.note(f"Backed up to {render.line(str(place))}")
+    output.note(f"Backed up to {render.line(place)}")
 
 
 @quire.command()
@@ -139,7 +139,7 @@ def restore(library: str | None, file: str) -> None:
     kept = Library.restore(url, file)
     output.note(f"Restored {render.line(url)}")
     if kept:
-        output.note(f"What was there is kept in {render.line(str(kept))}")
+        output.note(f"What was there is kept in {render.line(kept)}")
 
 
 @quire.command()

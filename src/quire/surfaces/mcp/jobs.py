@@ -84,6 +84,8 @@ class Job:
         problem = None if work.cancelled() else work.exception()
         if work.cancelled() or isinstance(problem, Stopped):
             self.state, self.result = "stopped", "What was written before is whole; add again to go on."
+        elif isinstance(problem, Nothing):
+            self.state, self.result = "done", "Nothing is indexed yet."
         elif problem:
             known = isinstance(problem, QuireError)
             self.state, self.result = "failed", str(problem) if known else "The server's log says why."

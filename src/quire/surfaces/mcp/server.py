@@ -142,10 +142,12 @@ class Service:
             return reading.status(None, asked, about, settings)
 
     async def _add(self, asked: Add, context: ServerRequestContext[Any]) -> Answer:
-        if bool(asked.content) == bool(asked.sources) or bool(asked.content) != bool(asked.path):
-            raise SettingError("add", "needs either sources, or content with a path to file it under")
+        if bool(asked.content) == bool(asked.sources) or (asked.path and not asked.content):
+            raise SettingError(
+                "add", "needs either sources, or content, perhaps with a path to file it under"
+            )
         sources = [self._allowed(source) for source in asked.sources]
-        what = asked.path or ", ".join(asked.sources)
+        what = asked.path or ", ".join(asked.sources) or "content"
         return await self._work(what, asked, context, partial(_index, asked, sources), create=True)
 
     async def _work(
@@ -287,7 +289,9 @@ def _index(asked: Add, sources: list[str], job: Job, library: Library) -> Answer
     given: dict[str, Any] = {"collection": asked.collection or None, "external": asked.external}
     if asked.content:
         title = asked.title or None
-        report = library.add(content=asked.content, path=asked.path, title=title, progress=job, **given)
+        report = library.add(
+            content=asked.content, path=asked.path or None, title=title, progress=job, **given
+        )
     for source in sources:
         try:
             report.join(library.add(source, progress=job, **given))

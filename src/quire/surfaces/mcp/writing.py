@@ -36,7 +36,7 @@ class Add(Arguments):
     sources: Annotated[NameList, Field(description="Paths of files or folders, or URLs.")] = []
     content: Annotated[str, Field(description="Text to index instead of sources.")] = ""
     path: Annotated[
-        str, Field(max_length=1000, description="What to call the content, as in notes/a.md; it needs one.")
+        str, Field(max_length=1000, description="What to call the content, as in notes/a.md.")
     ] = ""
     title: Annotated[str, Field(max_length=500, description="The title of the content.")] = ""
     collection: Annotated[
@@ -74,6 +74,7 @@ def indexed(asked: Add | Refresh, report: Report, settings: TokenSettings) -> An
     lines += [f"skipped: {one.source}: {one.reason}" for one in report.skipped]
     lines += [f"warning: {said}" for said in report.warnings]
     lines += [f"kept, though its file is gone: {address}" for address in report.missing]
+    lines += [f"its address: {address}" for address in report.addresses]
     rows = [f"> - {on_one_line(line)}" for line in lines]
     text, _ = page.rows(f"{render.report_line(report)}.", rows, len(rows), cursors=False)
     failed = render.report_code(report) == render.FAILED
