@@ -23,7 +23,7 @@ from mcp_types import CallToolResult, TextContent
 QUIRE = str(Path(sys.executable).parent / "quire")
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
 READING = ["search", "read", "toc", "list", "status", "context", "recall"]
-WRITING = ["add", "remove", "remember", "forget"]
+WRITING = ["add", "refresh", "promote", "remove", "remember", "forget"]
 T = TypeVar("T")
 Work = Callable[[Client], Awaitable[T]]
 

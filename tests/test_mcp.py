@@ -316,17 +316,17 @@ def test_without_roots_no_file_is_read(place: Path) -> None:
     talk(parameters(place, "--"), work)
 
 
-def test_add_wants_sources_or_content_with_a_name(place: Path) -> None:
-    """Two texts without a name would be one document."""
+def test_add_wants_sources_or_content(place: Path) -> None:
+    """Content without a name is named by its text, and the answer says how."""
 
     async def work(client: Client) -> None:
         for wrong in (
             {},
-            {"content": "a"},
             {"content": "a", "path": "a.md", "sources": ["."]},
             {"path": "a"},
         ):
-            assert "either sources, or content with a path" in await refused(client, "add", **wrong)
+            assert "either sources, or content, perhaps with a path" in await refused(client, "add", **wrong)
+        assert re.search(r"> - its address: content:\S+-a-\w+\.md", await ask(client, "add", content="a"))
 
     talk(parameters(place), work)
 

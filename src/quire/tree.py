@@ -81,9 +81,11 @@ class Names(Ruler):
         return self.document.title or self._first_heading() or as_title(name) or self._first_line()
 
     def _first_heading(self) -> str | None:
-        """The first H1; the first heading of any level if there is none."""
+        """The first H1, else the first heading. In plain text, others only number the sections."""
         named = [found for found in zip(self.titles, self.headings, strict=True) if found[0]]
         first = next((title for title, heading in named if heading.level == 1), None)
+        if self.document.format == "text":
+            return first
         return first or next((title for title, _ in named), None)
 
     def _first_line(self) -> str:

@@ -30,7 +30,7 @@ def writes(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P]
     return wrapped
 
 
-def listed(names: str | Iterable[str], what: str) -> tuple[str, ...]:
+def given_names(names: str | Iterable[str], what: str) -> tuple[str, ...]:
     """Names that may be given as one. Raises SettingError for an empty one, which would mean everything."""
     found = (names,) if isinstance(names, str) else tuple(names)
     if "" in found:

@@ -11,7 +11,7 @@ from quire.config import SearchSettings
 from quire.context import Context, Match, Source, pack
 from quire.errors import NoResults
 from quire.ingest import named
-from quire.library.base import listed
+from quire.library.base import given_names
 from quire.library.embeddings import Embeddings
 from quire.reading import Reading
 from quire.records import StoredChunk, StoredSection
@@ -47,7 +47,8 @@ class Finding(Embeddings):
         with self.store.reading():
             apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
             kinds = named.DOCUMENTS if apart else ()
-            filters = Filters(collection, kinds, listed(paths, "paths"), tags=listed(tags, "tags"))
+            within = given_names(paths, "paths")
+            filters = Filters(collection, kinds, within, tags=given_names(tags, "tags"))
             meaning = self._meaning(settings.mode, vector)
             return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
 

@@ -17,7 +17,7 @@ from quire.ingest import named
 from quire.ingest.plan import Plan
 from quire.ingest.prepare import made_by, prepare_alone
 from quire.ingest.report import Report
-from quire.library.base import listed, writes
+from quire.library.base import given_names, writes
 from quire.library.embeddings import Embeddings
 from quire.progress import Progress
 from quire.sources import entries
@@ -223,7 +223,7 @@ class Indexing(Embeddings):
         returns it.
         """
         self._adopt()
-        within = listed(paths, "paths")
+        within = given_names(paths, "paths")
         if addresses and (within or collection is not None):
             raise SettingError("remove", "Name addresses, or a collection and its paths, not both")
         if addresses:
