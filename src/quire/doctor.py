@@ -86,7 +86,7 @@ def _difference(store: Store, row: DocumentRow, config: Config) -> str:
     """How the stored parts of a document differ from those that its text gives; "" if they do not."""
     source, sections = store.source(row.seq), store.sections(row.seq)
     first = row.seq * MAX_CHUNKS
-    chunks = list(store.chunks(range(first, first + row.chunk_count)).values())
+    chunks = [one for _, one in sorted(store.chunks(range(first, first + row.chunk_count)).items())]
     if len(chunks) != row.chunk_count:
         return f"{row.chunk_count - len(chunks):,} of its chunks are not there"
     if row.made_by != made_by(config):

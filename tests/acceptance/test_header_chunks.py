@@ -449,8 +449,6 @@ def test_h20_a_chunk_of_5_kb_with_1024_numbers_takes_about_10_kb(library_url: st
                 assert (library.status().chunks, library.status().embedded) == (chunks, chunks)
             sizes.append(_size_of(library_url))
     each = (sizes[1] - sizes[0]) / 40
-    if library_url.startswith("postgresql:") and each > 12_500:
-        pytest.xfail(f"PostgreSQL takes {each:,.0f} bytes: half of it for the words")
     assert 8_000 < each < 12_500
 
 

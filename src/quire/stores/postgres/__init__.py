@@ -24,6 +24,7 @@ __all__ = ["PostgresStore"]
 _HELD = (
     *("documents", "sections", "chunks", "words"),
     *("vectors", "embedded", "remembered", "embedding_failures", "fetches", "tags", "sources", "members"),
+    "vocabulary",
 )
 
 
@@ -93,9 +94,7 @@ class PostgresStore(PostgresSources):
 
     def intact(self, rows: Iterable[DocumentRow]) -> dict[int, bool]:
         """Whether the texts of documents are those that were written. The server compares them."""
-        statement = (
-            "SELECT seq, encode(sha256(source), 'hex') = checksum FROM quire.documents WHERE seq = ANY (%s)"
-        )
+        statement = "SELECT seq, sha256(pieces) = pieces_sum FROM quire.documents WHERE seq = ANY (%s)"
         room, some = VERIFIED_BYTES, list[int]()
         for row in rows:
             room -= row.size
@@ -123,7 +122,7 @@ class PostgresStore(PostgresSources):
 
     def _counts(self) -> Counts:
         rows = self.db.rows(
-            "SELECT collection, count(*), sum(section_count), sum(chunk_count), sum(length(source))"
+            "SELECT collection, count(*), sum(section_count), sum(chunk_count), sum(length)"
             " FROM quire.documents GROUP BY 1 ORDER BY 1"
         )
         documents, sections, chunks, size = (sum(int(row[at]) for row in rows) for at in range(1, 5))

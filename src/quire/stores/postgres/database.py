@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import time
 import urllib.parse
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -23,6 +25,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from quire import redact
 from quire.errors import LibraryError, NoResults, SettingError, Unstorable
+from quire.stores.postgres.pieces import unpack
 from quire.stores.postgres.schema import ABOUT, Schema, message_of, version_of
 from quire.stores.postgres.schema import Connection as Connection
 from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow
@@ -60,8 +63,11 @@ def split_ids(ids: Iterable[int]) -> tuple[list[int], list[int]]:
     return [chunk >> CHUNK_BITS for chunk in wanted], [chunk % MAX_CHUNKS for chunk in wanted]
 
 
-class TermVector(bytes):
-    """A tsvector as PostgreSQL sends it."""
+_INT4 = psycopg.postgres.types["int4"]
+
+
+class Numbers(bytes):
+    """An integer[] as PostgreSQL sends it."""
 
 
 class HalfVector(bytes):
@@ -75,6 +81,33 @@ class _AsItIs(Dumper):
 
     def dump(self, obj: Any) -> bytes:
         return bytes(obj)
+
+
+class _Numbers(_AsItIs):
+    oid = _INT4.array_oid
+
+
+def register_numbers(db: Connection) -> None:
+    """Let a connection send Numbers."""
+    db.adapters.register_dumper(Numbers, _Numbers)
+
+
+def array_of(numbers: Sequence[int]) -> Numbers:
+    """Numbers as PostgreSQL sends them: each with its size."""
+    values = array("i", [1, 0, _INT4.oid, len(numbers), 1]) + array("i", [4]) * (2 * len(numbers))
+    values[6::2] = array("i", numbers)
+    return Numbers(_big_endian(values).tobytes())
+
+
+def numbers_of(sent: bytes) -> Sequence[int]:
+    """The numbers of an integer[] as PostgreSQL sends it."""
+    return _big_endian(array("i", sent))[6::2]
+
+
+def _big_endian(values: array[int]) -> array[int]:
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values
 
 
 class PostgresDatabase:
@@ -127,11 +160,8 @@ class PostgresDatabase:
         return _set(values)
 
     def _configure(self, db: Connection) -> None:
-        for kind, number in (
-            (TermVector, psycopg.postgres.types["tsvector"].oid),
-            (HalfVector, self.halfvec),
-        ):
-            db.adapters.register_dumper(kind, type(kind.__name__, (_AsItIs,), {"oid": number}))
+        register_numbers(db)
+        db.adapters.register_dumper(HalfVector, type("_HalfVector", (_AsItIs,), {"oid": self.halfvec}))
 
     @property
     def is_scoped(self) -> bool:
@@ -312,9 +342,9 @@ class PostgresPart:
 
     def _texts(self, document: int) -> ChunkTexts:
         """The texts of a document's chunks."""
-        source = self.db.value("SELECT source FROM quire.documents WHERE seq = %s", document)
+        stored = self.db.value("SELECT pieces FROM quire.documents WHERE seq = %s", document)
         trails = self.db.rows("SELECT position, trail FROM quire.sections WHERE document = %s", (document,))
-        return ChunkTexts(bytes(source), dict(trails))
+        return ChunkTexts(unpack(stored), dict(trails))
 
 
 def next_generation(db: Connection, chunks: int = 0) -> None:

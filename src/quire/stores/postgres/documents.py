@@ -20,12 +20,11 @@ from quire.result import Node
 from quire.stores.checks import is_intact
 from quire.stores.filters import Filters
 from quire.stores.ids import with_id
-from quire.stores.postgres import terms
+from quire.stores.postgres import pieces, terms
 from quire.stores.postgres.database import (
     CHUNK_COLUMNS,
     CHUNKS_BY_ID,
     Connection,
-    copy_rows,
     next_generation,
     split_ids,
 )
@@ -33,7 +32,7 @@ from quire.stores.postgres.filters import conditions
 from quire.stores.postgres.ids import ID_PLACES
 from quire.stores.postgres.vectors import PostgresVectors
 from quire.stores.postgres.words import PostgresWords
-from quire.stores.postgres.writing import SOME, Identity, Latest, write_batch
+from quire.stores.postgres.writing import SOME, Identity, Latest, add_words, write_batch
 from quire.stores.rows import ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow, storable
 from quire.stores.texts import ChunkWords, passage_of
 
@@ -42,9 +41,8 @@ _SECTION = ", ".join(f's."{field.name}"' for field in fields(SectionRow))
 _SHOWN = 100  # chunks that may be about to be shown
 _CHUNK_WIDTH = len(fields(ChunkRow))
 _SHOWN_CHUNKS = (
-    f"SELECT {CHUNK_COLUMNS}, {_SECTION}, substring(d.source, 1, 2),"
-    " CASE WHEN c.byte_end - c.byte_start < 20000"
-    f" THEN substring(d.source, c.byte_start + 1, c.byte_end - c.byte_start) END FROM {CHUNKS_BY_ID}"
+    f"SELECT {CHUNK_COLUMNS}, {_SECTION}, {pieces.BEGINNING}, CASE WHEN c.byte_end - c.byte_start < 20000"
+    f" THEN {pieces.holding('c.byte_start', 'c.byte_end')} END FROM {CHUNKS_BY_ID}"
     " JOIN quire.documents AS d ON d.seq = c.document LEFT JOIN quire.sections AS s"
     " ON s.document = c.document AND s.position = c.section"
 )
@@ -140,7 +138,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         db.execute("DELETE FROM quire.words WHERE document = ANY (%s)", (rows,))
         for row, collection, kind in documents:
             made = list(self._words_of(row)) if row in there else []
-            copy_rows(db, "words", terms.TYPES, terms.rows_of(row, collection, kind, made))
+            add_words(db, [(row, collection, kind, made)])
             db.execute(
                 "UPDATE quire.documents SET terms = %s, term_count = %s WHERE seq = %s",
                 (analyze.fingerprint(), terms.size_of(made), row),
@@ -196,10 +194,11 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
 
     def source(self, row: int) -> bytes:
         """The exact bytes of a document. Raises Damaged if they are not those that were written."""
-        found = "SELECT source, checksum, collection, path FROM quire.documents WHERE seq = %s"
-        for source, checksum, collection, path in self.db.rows(found, [row]):
-            if is_intact(bytes(source), checksum):
-                return bytes(source)
+        found = "SELECT pieces, checksum, collection, path FROM quire.documents WHERE seq = %s"
+        for stored, checksum, collection, path in self.db.rows(found, [row]):
+            source = pieces.unpack(stored)
+            if is_intact(source, checksum):
+                return source
             raise Damaged(self.db.name, of_document(collection, path))
         raise Damaged(self.db.name, f"document {row}")
 
@@ -208,10 +207,11 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         if (text := self.db.snapshot.get("passages", {}).get((row, start, end))) is not None:
             return str(text)
         beginning, some = self.db.rows(
-            "SELECT substring(source, 1, 2), substring(source, %s, %s) FROM quire.documents WHERE seq = %s",
-            (start + 1, end - start, row),
+            f"SELECT {pieces.BEGINNING}, {pieces.holding('%(start)s', '%(end)s')}"
+            " FROM quire.documents AS d WHERE d.seq = %(row)s",
+            {"row": row, "start": start, "end": end},
         )[0]
-        return passage_of(bytes(some), bytes(beginning))
+        return passage_of(pieces.part_of(some, start, end), beginning)
 
     def sections(self, row: int) -> list[SectionRow]:
         """The sections of a document, in order."""
@@ -285,8 +285,8 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
             chunk, (beginning, some) = ChunkRow(*row[:_CHUNK_WIDTH]), row[-2:]
             chunks[chunk.id] = chunk
             if some is not None:
-                text = passage_of(bytes(some), bytes(beginning))
-                passages[chunk.document, chunk.byte_start, chunk.byte_end] = text
+                place = chunk.byte_start, chunk.byte_end
+                passages[chunk.document, *place] = passage_of(pieces.part_of(some, *place), beginning)
             if row[_CHUNK_WIDTH] is not None:
                 sections[chunk.document, chunk.section] = SectionRow(*row[_CHUNK_WIDTH:-2])
         self.db.snapshot |= {"sections": sections, "passages": passages}

@@ -17,7 +17,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 MIN_SERVER = 150_000
 MIN_VECTOR = (0, 7)
-_PYTHON_STEPS = {6: remake_all_keys}  # what comes after a script, because SQL cannot do it
 _LOCK = 0x51756972  # "Quir": its holder may change the schema
 _NO_VECTOR = (
     "has no pgvector, which Quire needs. Whoever runs the server installs it, and then types in this"
@@ -30,6 +29,15 @@ FROM pg_namespace AS n, pg_extension AS v JOIN pg_namespace AS e ON e.oid = v.ex
 JOIN pg_type AS t ON t.typname = 'halfvec' AND t.typnamespace = e.oid
 WHERE n.nspname = 'quire' AND v.extname = 'vector'
 """
+
+
+def _compact(db: Connection) -> None:
+    from quire.stores.postgres.compact import compact  # it uses what uses this file
+
+    compact(db)
+
+
+_PYTHON_STEPS = {6: remake_all_keys, 8: _compact}  # what comes after a script, because SQL cannot do it
 
 
 class Schema:

@@ -1,98 +1,121 @@
-"""The terms of chunks as tsvectors, in the form in which COPY sends them.
+"""The terms of chunks as numbers, in the form in which COPY sends them.
 
-A tsvector holds a term's places, labelled A in the heading, B in the headings above it and C in the text.
-A term in a heading gets more places, adjacent to no other, by its weight: so the number of its places is
-its weighted frequency, and ts_rank() gives that number (see words.py). Besides terms it holds signs:
-`=term` of the heading, `@` and `!` of the collection and the kind.
+A term's number comes from its digest. The row of a chunk has its `terms`: their numbers, in ascending order.
+The number of a term that counts more than once is 2**31 less, so that these come first; each of them has a
+byte in `counts`: how often it is there, weighted by column. `places` has a character for each word of the
+heading, the headings above it and the text, which tells the term. Besides terms there are signs, which have
+no places: `=term` of the heading, `<term` of those above it, `@` and `!` of the collection and the kind.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from quire.stores.matching import WEIGHTS
-from quire.stores.postgres.database import TermVector
+from quire.stores.postgres.database import Numbers, array_of
+from quire.stores.texts import ChunkWords
 
-TYPES = ("int8", "int4", "text", "int4", "tsvector")
-_BITS = (3 << 14, 2 << 14, 1 << 14)
-_LAST = 12_000  # place of a term; those behind it are for weights. A tsvector knows places up to 16,383,
-_MAX_PLACES = 255  # and of each term so many
+TYPES = ("int8", "int4", "text", "int4", "int4[]", "bytea", "text")
+VOCABULARY_TYPES = ("text", "text", "int4")
+REPEATED = 2**31  # less is the number of a term that counts more than once
+SIGNS = 3 * 2**29  # and more are the numbers of collections and kinds, as quire.collection_sign() has them
+BREAK = "\1"  # between the columns in `places`
+_MAX_COUNT = 255
+_MAX_TERMS = 50_000  # of a chunk, each counted once
+_LETTERS = list(map(chr, range(2, 0xD800)))  # then come codes that are no characters
+_MAX_KNOWN = 200_000
+_WEIGHTS = tuple(map(int, WEIGHTS))
 _MAX_HEADING = 1000  # terms of a heading, or of those above it
-_MAX_BYTES = 600_000  # of its terms, where it takes 1,048,575
-_PLACES = [(place | _BITS[2]).to_bytes(2, "big") for place in range(_LAST + 1)]
-_COUNTS = [count.to_bytes(2, "big") for count in range(_MAX_PLACES + 1)]
 
 
 def rows_of(
-    document: int, collection: str, kind: str, words: Iterable[tuple[str, str, str]]
-) -> Iterator[tuple[int, int, str, int, TermVector]]:
-    """The rows of a document's chunks, by the terms of their headings, trails and texts."""
-    signs = [sign("@", collection), sign("!", kind)]
+    document: int, collection: str, kind: str, words: Iterable[ChunkWords], spelled: set[tuple[str, str]]
+) -> Iterator[tuple[int, int, str, int, Numbers, bytes, str]]:
+    """The rows of a document's chunks, by the terms of their headings, trails and texts.
+
+    What goes into the vocabulary is added to `spelled`: a collection, and a term or the sign of a heading.
+    """
+    signs, found = {number(f"@{collection}"), number(f"!{kind}")}, set[str]()
     for index, columns in enumerate(words):
-        title, trail, body = (column.split() for column in columns)
-        yield document, index, collection, size_of([columns]), _vector(title, trail, body, signs)
+        split = _split(columns)
+        heads = _heads(split)
+        found.update(heads, *split)
+        yield (
+            document,
+            index,
+            collection,
+            size_of([columns]),
+            *_packed(split, signs.union(map(number, heads))),
+        )
+    spelled.update((collection, term) for term in found)
 
 
-def size_of(words: Iterable[tuple[str, str, str]]) -> int:
+def size_of(words: Iterable[ChunkWords]) -> int:
     """The number of terms in chunks."""
     return sum(column.count(" ") + 1 for columns in words for column in columns if column)
 
 
-def _vector(title: list[str], trail: list[str], body: list[str], signs: list[str]) -> TermVector:
-    """Terms as a tsvector: each with a count and its places, two bytes each."""
-    if sum(map(len, body)) > 100_000:
+class _Known(dict[str, int]):
+    """The numbers of terms that were seen."""
+
+    def __missing__(self, term: str) -> int:
+        if len(self) >= _MAX_KNOWN:
+            self.clear()
+        digest = int.from_bytes(hashlib.sha256(term.encode()).digest()[:4], "big")
+        is_sign = term.startswith(("@", "!"))
+        self[term] = one = SIGNS + digest % (REPEATED - SIGNS) if is_sign else digest % (SIGNS - 1) + 1
+        return one
+
+
+_known = _Known()
+
+
+def number(term: str) -> int:
+    """A term or a sign as a number from 1 to 2**31 - 1. No term has the number of a collection or a kind."""
+    return _known[term]
+
+
+def letter(place: int) -> str:
+    """The character of a term, by its place among the `terms`, from 0."""
+    return _LETTERS[place]
+
+
+def _split(columns: ChunkWords) -> list[list[str]]:
+    title, trail, body = (column.split() for column in columns)
+    if len(body) > _MAX_TERMS:
         body = list(_that_fit(body))
-    title, trail = title[:_MAX_HEADING], trail[:_MAX_HEADING]
-    places: dict[str, bytes] = {}
-    raised: dict[str, int] = {}
-    at = 1
-    for column, terms in enumerate((title, trail)):
+    return [title[:_MAX_HEADING], trail[:_MAX_HEADING], body]
+
+
+def _heads(split: list[list[str]]) -> list[str]:
+    """The signs of terms in headings."""
+    return [*(f"={term}" for term in set(split[0])), *(f"<{term}" for term in set(split[1]))]
+
+
+def _packed(split: list[list[str]], signs: set[int]) -> tuple[Numbers, bytes, str]:
+    """The terms, counts and places of a chunk."""
+    counted = Counter(split[2])
+    for weight, terms in zip(_WEIGHTS, split[:2], strict=False):
         for term in terms:
-            places[term] = places.get(term, b"") + (at | _BITS[column]).to_bytes(2, "big")
-            raised[term] = raised.get(term, 0) + int(WEIGHTS[column]) - 1
-            at += 1
-        at += 1  # a phrase does not go from one column into the next
-    get, none = places.get, b""
-    for place_of, term in zip(islice(_PLACES, at, None), body, strict=False):
-        places[term] = get(term, none) + place_of
-    for term in body[max(0, _LAST + 1 - at) :]:
-        places.setdefault(term, _PLACES[_LAST])
-    _raise(places, raised)
-    signs = [*signs, *(f"={term}" for term in dict.fromkeys(title))]
-    parts = [
-        (len(places) + len(signs)).to_bytes(4, "big"),
-        *[b"%b\0%b%b" % (term.encode(), _COUNTS[len(of) >> 1], of) for term, of in places.items()],
-        *[b"%b\0\0\0" % sign.encode() for sign in signs],
-    ]
-    return TermVector(b"".join(parts))
-
-
-def _raise(places: dict[str, bytes], raised: Mapping[str, int]) -> None:
-    """Give terms more places after the last, with a gap between each two."""
-    at = _LAST + 2
-    for term, more in raised.items():
-        more = min(more, (16_382 - at) // 2)
-        places[term] += b"".join(place.to_bytes(2, "big") for place in range(at, at + 2 * more, 2))
-        at += 2 * more
-    for term, of in places.items():
-        if len(of) > 2 * _MAX_PLACES:
-            places[term] = of[: 2 * _MAX_PLACES]
+            counted[term] += weight
+    numbers = dict(zip(counted, map(_known.__getitem__, counted), strict=True))
+    times = dict(zip(numbers.values(), counted.values(), strict=True))
+    often = sorted([one for one, count in times.items() if count > 1])
+    once = sorted(signs.union([one for one, count in times.items() if count == 1]))
+    letters = dict(zip(often + once, _LETTERS, strict=False))
+    of_term = dict(zip(numbers, map(letters.__getitem__, numbers.values()), strict=True))
+    places = BREAK.join(["".join(map(of_term.__getitem__, terms)) for terms in split])
+    counts = bytes([min(times[one], _MAX_COUNT) for one in often])
+    return array_of([one - REPEATED for one in often] + once), counts, places
 
 
 def _that_fit(terms: list[str]) -> Iterator[str]:
-    """The first terms of a huge chunk, as many as a tsvector can hold."""
-    left, seen = _MAX_BYTES, set[str]()
+    """The first terms of a huge chunk."""
+    seen = set[str]()
     for term in terms:
-        if term not in seen:
-            seen.add(term)
-            left -= len(term.encode()) + 6
-        if left < 0:
+        seen.add(term)
+        if len(seen) > _MAX_TERMS:
             return
         yield term
-
-
-def sign(kind: str, name: str) -> str:
-    """The term that marks a collection or a kind. The SQL function matches() makes it too."""
-    return kind + hashlib.sha256(name.encode()).hexdigest()[:16]

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 REMEMBERED = 10_000  # cached vectors of texts that are gone
 EXACT = 20_000  # chunks within filters: up to this many are compared one by one, which misses none
-_MAX_INDEXED = 4000  # numbers of a vector that HNSW takes
+SIGNS_FROM = 1000  # numbers of a vector: from here on the index holds their signs, a sixteenth of them
+COMPARED_AGAIN = 4  # times as many vectors as are wanted, nearest by their signs
 _LIVE = "EXISTS (SELECT 1 FROM quire.chunks AS c WHERE c.document = v.document AND c.digest = v.digest)"
 
 
@@ -52,12 +53,13 @@ class VectorTable:
             " VALUES (%s, %s, NOT EXISTS (SELECT 1 FROM quire.models)) ON CONFLICT DO NOTHING RETURNING id",
             (name, dimension),
         ).fetchone()
-        if not row or dimension > _MAX_INDEXED:
+        if not row:
             return
+        operators = "bit_hamming_ops" if dimension >= SIGNS_FROM else "halfvec_ip_ops"
         for table in ("vectors", "embedded"):
             db.execute(
                 f"CREATE INDEX {table}_{row[0]} ON quire.{table} USING hnsw"
-                f" ((vector::halfvec({dimension})) halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
+                f" (({_indexed('vector', dimension)}) {operators}) WITH (m = 16, ef_construction = 64)"
                 f" WHERE model = {row[0]}"
             )
 
@@ -170,8 +172,10 @@ class VectorTable:
         )
         asked, half = [_half(vector), *args], _half(vector)
         if not self._is_small(where, args):  # the index is used for what is ordered by it and cut
-            self.db.look_around(limit)
-            near, asked = f"{near} ORDER BY {distance} LIMIT %s", [*asked, half, limit]
+            times = COMPARED_AGAIN if model.dimension >= SIGNS_FROM else 1
+            self.db.look_around(max(limit, times * limit // 2))
+            near = f"{near} ORDER BY {_distance('v.vector', '%s', model.dimension)} LIMIT %s"
+            asked += half, times * limit
         best = "SELECT * FROM near ORDER BY distance LIMIT %s"
         return f"WITH near AS MATERIALIZED ({near}), best AS ({best})", [*asked, limit]
 
@@ -206,6 +210,18 @@ class VectorTable:
         is_filtered = bool(where) or self.db.is_scoped
         goes_on = self.db.vector_version >= ITERATIVE or not is_filtered
         return not goes_on or (documents <= EXACT and chunks <= EXACT)
+
+
+def _indexed(vector: str, dimension: int) -> str:
+    """SQL for what an HNSW index holds of a vector: all of it, or the signs of its numbers."""
+    half = f"{vector}::halfvec({dimension})"
+    return f"binary_quantize({half})::bit({dimension})" if dimension >= SIGNS_FROM else half
+
+
+def _distance(one: str, other: str, dimension: int) -> str:
+    """SQL for the distance by which an HNSW index orders."""
+    operator = "<~>" if dimension >= SIGNS_FROM else "<#>"
+    return f"{_indexed(one, dimension)} {operator} {_indexed(other, dimension)}"
 
 
 def _half(vector: Vectors) -> HalfVector:

@@ -1,16 +1,15 @@
-"""The keyword index of a PostgreSQL library: the terms of chunks in tsvectors, ranked by BM25.
+"""The keyword index of a PostgreSQL library: the terms of chunks as numbers, ranked by BM25.
 
 Input: the terms of chunks. Output: chunks with the scores that SQLite's bm25() gives them. The server
 scores every chunk that matches, and keeps the best; Quire rescores these, with phrases. Always: filters and
 scope apply before the limit; writing is part of the store's transaction.
 
-How a tsvector holds them is in terms.py.
+How a row holds them is in terms.py, and how it is searched for phrases in phrases.py.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,17 +19,19 @@ from quire.query import Query
 from quire.result import Hit
 from quire.stores import matching
 from quire.stores.filters import Filters
-from quire.stores.matching import PAIRS, WEIGHTS, Phrase, WordQuery
+from quire.stores.matching import PAIRS, Phrase, WordQuery
 from quire.stores.postgres.database import (
     CHUNK_ID,
     CHUNKS_BY_ID,
     Connection,
     PostgresDatabase,
     PostgresPart,
+    numbers_of,
     split_ids,
 )
 from quire.stores.postgres.filters import conditions
-from quire.stores.postgres.terms import sign
+from quire.stores.postgres.phrases import Phrases
+from quire.stores.postgres.terms import REPEATED, number
 from quire.stores.rows import MAX_CHUNKS
 
 CANDIDATES = 20_000  # chunks to score; in a larger library, words that would match more only rank
@@ -40,8 +41,12 @@ SAMPLE_OF_PAIRS = 5000  # chunks in which pairs are counted whose words are in m
 
 _K1, _B = 1.2, 0.75
 _NO_WEIGHT = 1e-6  # of a term in more than half of the chunks
+# The row of a table for each of the best chunks, one by one: the server might rather read the whole table.
+_BESIDE = (
+    "LATERAL (SELECT * FROM quire.{0} AS {1} WHERE ({1}.document, {1}.index) = (best.document, best.index)"
+    " AND {2} OFFSET 0) AS {1} ON true"
+)
 _COUNTING = 0x51756973  # the holder of this lock counts common terms
-_LABELS = "ABC"
 
 
 # ------------------------------------------------------------------------------------------ searching
@@ -54,7 +59,7 @@ class _Known:
     version: str
     chunks: int
     average: float  # terms of a chunk
-    common: dict[str, float]  # terms, and in what share of the chunks they are
+    common: dict[int, float]  # numbers of terms, and in what share of the chunks they are
     found: dict[Phrase, float]  # in how many chunks
 
     def idf(self, phrase: Phrase) -> float:
@@ -71,8 +76,9 @@ class Candidate:
     index: int
     section: int
     size: int  # terms
-    terms: str  # a tsvector; "" where none of it is needed
-    counts: tuple[float, ...]  # of each word, the lightest last; () where the terms tell it
+    terms: bytes  # as the server sends them; b"" where they are not needed
+    places: str
+    counts: tuple[float, ...]  # of each word, the lightest last; () where the places tell it
 
 
 class Bm25:
@@ -80,6 +86,7 @@ class Bm25:
 
     def __init__(self, db: PostgresDatabase) -> None:
         self.db = db
+        self.phrases = Phrases(db)
         self._known = _Known("", 0, 0.0, {}, {})
 
     def makers(self) -> frozenset[str]:
@@ -131,13 +138,14 @@ class Bm25:
         without, ids = matching.whole(query.left_out), list(chunks)
         if not all(groups):  # a phrase without terms matches nothing
             return set()
-        wanted = [*map(_any, groups), *([f"!{_any(without)}"] if without else [])]
+        has = self.phrases.has
+        wanted = [has(*group) for group in groups] + [f"NOT {has(*without)}"] * bool(without)
         if not wanted:
             return set(ids)
         rows = self.db.rows(
             f"SELECT {CHUNK_ID} FROM {CHUNKS_BY_ID}"
-            " JOIN quire.words AS w USING (document, index) WHERE w.terms @@ %s::tsquery",
-            [*split_ids(ids), " & ".join(wanted)],
+            f" JOIN quire.words AS w USING (document, index) WHERE {' AND '.join(wanted)}",
+            split_ids(ids),
         )
         return {row[0] for row in rows}
 
@@ -150,21 +158,21 @@ class Bm25:
         """Those of the chunks that have each term."""
         if not terms or not chunks:
             return {}
-        has = ", ".join(["w.terms @@ %s::tsquery"] * len(terms))
+        has = ", ".join(self.phrases.has(Phrase((term,))) for term in terms)
         rows = self.db.rows(
             f"SELECT {CHUNK_ID}, {has} FROM {CHUNKS_BY_ID} JOIN quire.words AS w USING (document, index)",
-            [*(_written(Phrase((term,))) for term in terms), *split_ids(chunks)],
+            split_ids(chunks),
         )
         return {term: {row[0] for row in rows if row[at]} for at, term in enumerate(terms, 1)}
 
     def documents_with(self, terms: Sequence[str], filters: Filters) -> dict[str, set[int]]:
         """The documents that have each term."""
-        where, args = conditions(_besides_signs(filters))
+        where, args = conditions(_without_signs(filters))
         among = f" AND w.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
         found: dict[str, set[int]] = {}
         for term in terms:
-            wanted = _query_of(WordQuery((), (Phrase((term,)),), (), ()), filters)
-            rows = self.db.rows(f"SELECT DISTINCT w.document FROM {self._matching}{among}", [wanted, *args])
+            matching_rows = self._matching(WordQuery((), (Phrase((term,)),), (), ()), filters)
+            rows = self.db.rows(f"SELECT DISTINCT w.document FROM {matching_rows}{among}", args)
             found[term] = {row[0] for row in rows}
         return found
 
@@ -174,16 +182,16 @@ class Bm25:
         if self._known.version == version:
             return
         chunks, terms = self.db.rows("SELECT sum(chunk_count), sum(term_count) FROM quire.documents")[0]
-        kept = [] if self.db.is_scoped else self.db.rows("SELECT term, share FROM quire.common_terms")
+        kept = [] if self.db.is_scoped else self.db.rows("SELECT number, share FROM quire.common_terms")
         average = float(terms or 0) / (chunks or 1) or 1.0
-        common = {term: float(share) for term, share in kept}
+        common = {one: float(share) for one, share in kept}
         self._known = _Known(version, int(chunks or 0), average, common, {})
 
     def _common(self, query: Query) -> frozenset[str]:
         """Terms that only rank. In a scope they are counted: the stored ones are of all collections."""
-        if not self.db.is_scoped:
-            return analyze.STOP.union(self._known.common)
         terms = {t for group in query.groups for term in group for t in analyze.terms(term.text)}
+        if not self.db.is_scoped:
+            return analyze.STOP.union(term for term in terms if number(term) in self._known.common)
         words = [Phrase((term,)) for term in terms]
         self._count(words)
         enough = self._known.chunks * matching.common_share(self._known.chunks)
@@ -193,20 +201,19 @@ class Bm25:
         """Count the chunks that phrases are in."""
         known = self._known
         new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known.found]
-        kept = {p: known.common[p.terms[0]] for p in new if self._is_kept(p)}
+        kept = {p: known.common[number(p.terms[0])] for p in new if self._is_kept(p)}
         many = [phrase for phrase in new if self._is_in_many(phrase)]
         few = [phrase for phrase in new if phrase not in kept and phrase not in many]
         known.found |= {phrase: share * known.chunks for phrase, share in kept.items()}
         if few:
-            counts = [f"(SELECT count(*) FROM {self._matching})"] * len(few)
-            row = self.db.rows(f"SELECT {', '.join(counts)}", [_written(phrase) for phrase in few])[0]
+            counts = [f"(SELECT count(*) FROM {self.phrases.rows_with([phrase])})" for phrase in few]
+            row = self.db.rows(f"SELECT {', '.join(counts)}")[0]
             known.found |= zip(few, map(float, row), strict=True)
         if many:
-            counts = ["count(*) FILTER (WHERE w.terms @@ %s::tsquery)"] * len(many)
+            counts = [f"count(*) FILTER (WHERE {self.phrases.has(phrase)})" for phrase in many]
             share = min(100.0, 100 * SAMPLE_OF_PAIRS / known.chunks)
             sample = f"quire.words AS w TABLESAMPLE SYSTEM ({share}) REPEATABLE (1)"
-            sql = f"SELECT count(*), {', '.join(counts)} FROM {sample}"
-            size, *counted = self.db.rows(sql, [_written(phrase) for phrase in many])[0]
+            size, *counted = self.db.rows(f"SELECT count(*), {', '.join(counts)} FROM {sample}")[0]
             # What is not in the sample may still be there.
             each = known.chunks / max(size, 1)
             known.found |= {p: (n + 0.5) * each for p, n in zip(many, counted, strict=True)}
@@ -218,13 +225,18 @@ class Bm25:
             self._count(words := [Phrase((term,)) for term in terms])
             return {word.terms[0]: int(n) for word in words if (n := self._known.found[word])}
         terms = () if self.db.is_scoped and len(terms) > 1000 else terms  # in a scope each takes long
-        hits = f"(SELECT FROM {self._matching.replace('%s::tsquery', 'q')} LIMIT {CANDIDATES}) AS hits"
-        each = f"SELECT t, (SELECT count(*) FROM {hits}) FROM unnest(%s::text[], %s::tsquery[]) AS a (t, q)"
-        return {t: n for t, n in self.db.rows(each, [list(terms), [f"'{t}'" for t in terms]]) if n}
+        either = f"ARRAY[a.number, a.number | {-REPEATED + 1} - 1]"
+        found = f"quire.matches({either})" if self.db.is_scoped else f"quire.words WHERE terms && {either}"
+        each = (
+            f"SELECT a.term, (SELECT count(*) FROM (SELECT FROM {found} LIMIT {CANDIDATES}) AS hits)"
+            " FROM unnest(%s::text[], %s::integer[]) AS a (term, number)"
+        )
+        rows = self.db.rows(each, [list(terms), list(map(number, terms))])
+        return {term: count for term, count in rows if count}
 
     def _is_kept(self, phrase: Phrase) -> bool:
         """Whether the count of a term is stored, because counting it again would take long."""
-        is_common = phrase.is_word and phrase.terms[0] in self._known.common
+        is_common = phrase.is_word and number(phrase.terms[0]) in self._known.common
         return is_common and self._known.chunks > CANDIDATES
 
     def _is_in_many(self, phrase: Phrase) -> bool:
@@ -233,12 +245,16 @@ class Bm25:
         is_large = self._known.chunks > CANDIDATES and not self.db.is_scoped
         return is_large and len(words) > 1 and min(words) > SAMPLE_OF_PAIRS
 
-    @property
-    def _matching(self) -> str:
-        """Words `w` that match a tsquery."""
-        if self.db.is_scoped:
-            return "quire.matches(%s::tsquery) AS w WHERE true"
-        return "quire.words AS w WHERE w.terms @@ %s::tsquery"
+    def _matching(self, match: WordQuery, filters: Filters) -> str:
+        """The rows `w` of words that match a query within a collection and kinds, and WHERE."""
+        groups = [group for group in (*match.needed, match.rare) if group]
+        if not groups:
+            return "quire.words AS w WHERE false"
+        signs = [[f"@{filters.collection}"]] if _has_sign(filters.collection) else []
+        signs += [[f"!{kind}" for kind in filters.kinds]] if filters.kinds else []
+        groups += [tuple(Phrase((sign,)) for sign in some) for some in signs]
+        must = [self.phrases.rows_with(groups[0]), *map(self.phrases.any_of, groups[1:])]
+        return " AND ".join(must + [f"NOT {self.phrases.has(*match.without)}"] * bool(match.without))
 
     def _narrowed(self, match: WordQuery) -> Iterator[WordQuery]:
         """What to search for, the cheapest first. The next is used if that does not find enough."""
@@ -264,31 +280,31 @@ class Bm25:
         """The best of the chunks that match `wanted`, scored by the words of `match`."""
         weights = self._weights(match.ranking)
         ranking = [(phrase, idf) for phrase, idf in weights if idf > _NO_WEIGHT]
-        counts = [f"{_frequency(phrase)} AS f{n}" for n, (phrase, _) in enumerate(ranking)]
+        certain = [group[0] for group in (*wanted.needed, wanted.rare) if len(group) == 1]
+        counts = [f"{self.phrases.frequency(p, p in certain)} AS f{n}" for n, (p, _) in enumerate(ranking)]
         score = "".join(f" + {idf!r}::float8 * f{n} / (f{n} + k)" for n, (_, idf) in enumerate(ranking))
         # Without the types these would be numerics, which are slow.
         k = f"{_K1 * (1 - _B)!r}::float8 + {_K1 * _B / self._known.average!r}::float8 * w.size AS k"
-        where, args = conditions(_besides_signs(filters))
+        where, args = conditions(_without_signs(filters))
         among = f" AND w.document IN (SELECT d.seq FROM quire.documents AS d WHERE {where})" if where else ""
         exact = all(phrase.is_word for phrase in match.ranking)
-        terms, together = ("best.terms::text", []) if not exact else _terms_of(pairs)
         light = [phrase for phrase, _ in weights[len(ranking) :]] if exact else []
         told = [f"f{n}" for n in range(len(ranking))] if exact else []
-        shown = [terms, *told, *(_frequency(phrase, "best") for phrase in light)]
+        shown = ["array_send(w.terms)", "w.places", *told, *map(self.phrases.frequency, light)]
+        needed = self.phrases.has(*pairs) if exact and not light else "true"  # what only the places tell
         sql = (
             f"SELECT best.document, best.index, c.section, best.size, {', '.join(shown)} FROM ("
             f"SELECT *, 0{score} AS score FROM ("
-            f"SELECT {', '.join([*counts, k])}, w.* FROM {self._matching}{among} OFFSET 0"
+            f"SELECT {', '.join([*counts, k])}, w.document, w.index, w.size"
+            f" FROM {self._matching(wanted, filters)}{among} OFFSET 0"
             f") AS found ORDER BY score DESC, document, index LIMIT %s"
-            f") AS best JOIN quire.chunks AS c USING (document, index)"
+            f") AS best JOIN {_BESIDE.format('chunks', 'c', 'true')}"
+            f" LEFT JOIN {_BESIDE.format('words', 'w', needed)}"
         )
-        # The queries of frequencies stand before the one that matches.
-        asked = [*map(_written, light), *(_written(phrase) for phrase, _ in ranking)]
-        asked = [*together, *asked, _query_of(wanted, filters)]
-        rows = self.db.rows(sql, [*asked, *args, limit if exact else max(limit, RESCORED_CHUNKS)])
+        rows = self.db.rows(sql, [*args, limit if exact else max(limit, RESCORED_CHUNKS)])
         return [
-            Candidate(document, index, section, size, terms, tuple(counts))
-            for document, index, section, size, terms, *counts in rows
+            Candidate(document, index, section, size, terms or b"", places or "", tuple(counts))
+            for document, index, section, size, terms, places, *counts in rows
         ]
 
     def _score(
@@ -296,13 +312,14 @@ class Bm25:
     ) -> float:
         """BM25 as SQLite computes it, and a bonus for words that are next to each other."""
         k = _K1 * (1 - _B + _B * row.size / self._known.average)
+        terms = numbers_of(row.terms)
 
         def sum_of(weights: list[tuple[Phrase, float]], counts: tuple[float, ...] = ()) -> float:
-            counted = counts or [_count_in(row.terms, phrase) for phrase, _ in weights]
+            counted = counts or [self.phrases.count(phrase, terms, row.places) for phrase, _ in weights]
             due = (idf * n / (n + k) for (_, idf), n in zip(weights, counted, strict=True))
             return (_K1 + 1) * sum(due)
 
-        return sum_of(words, row.counts) + (PAIRS * sum_of(pairs) if row.terms else 0.0)
+        return sum_of(words, row.counts) + (PAIRS * sum_of(pairs) if row.places else 0.0)
 
     # ------------------------------------------------------------------------------ common terms
 
@@ -317,110 +334,32 @@ class Bm25:
         if self.db.is_scoped or written < matching.COMMON_SHARES[-1][0] or written < 1.5 * float(counted):
             return
         if db.execute("SELECT pg_try_advisory_xact_lock(%s)", (_COUNTING,)).fetchone() == (True,):
-            _count_common(db, int(chunks))
+            count_common(db, int(chunks))
             db.execute("UPDATE quire.facts SET value = %s WHERE name = 'common_at'", (str(written),))
 
 
-def _count_common(db: Connection, chunks: int) -> None:
+def _has_sign(collection: str | None) -> bool:
+    """Whether all chunks of what is named as a collection have a sign of it."""
+    return collection is not None and not collection.endswith(ALL_BRANCHES)
+
+
+def _without_signs(filters: Filters) -> Filters:
+    """The filters that no sign tells of."""
+    collection = None if _has_sign(filters.collection) else filters.collection
+    return replace(filters, collection=collection, kinds=())
+
+
+def count_common(db: Connection, chunks: int) -> None:
     """Store the terms of many chunks, and all stop words, with their shares."""
     sample = f"TABLESAMPLE SYSTEM ({100 * SAMPLE / chunks}) REPEATABLE (1)" if chunks > SAMPLE else ""
     db.execute("DELETE FROM quire.common_terms")
-    # Every chunk has one sign of its kind.
     db.execute(
-        "WITH counted AS MATERIALIZED (SELECT word, ndoc FROM ts_stat(%s)),"
-        " total AS (SELECT sum(ndoc) AS chunks FROM counted WHERE word LIKE '!%%')"
-        " INSERT INTO quire.common_terms SELECT word, ndoc / total.chunks::float8 FROM counted, total"
-        " WHERE word !~ '^[=@!]' AND (ndoc > %s * total.chunks::float8 OR word = ANY (%s))",
-        (
-            f"SELECT terms FROM quire.words {sample}",
-            matching.common_share(chunks),
-            list(analyze.STOP),
-        ),
-    )
-
-
-# ------------------------------------------------------------------------------- phrases and queries
-
-
-def _besides_signs(filters: Filters) -> Filters:
-    """The filters that no term tells. One collection and the kinds are among the terms."""
-    collection = filters.collection
-    is_one = collection is None or not collection.endswith(ALL_BRANCHES)
-    return replace(filters, collection=None if is_one else collection, kinds=())
-
-
-def _query_of(match: WordQuery, filters: Filters) -> str:
-    """A query within a collection and kinds as a tsquery."""
-    must = [_any(group) for group in (*match.needed, match.rare) if group]
-    if filters.collection is not None and not filters.collection.endswith(ALL_BRANCHES):
-        must.append(_any([Phrase((sign("@", filters.collection),))]))
-    if filters.kinds:
-        must.append(_any([Phrase((sign("!", kind),)) for kind in filters.kinds]))
-    if match.without:
-        must.append(f"!{_any(match.without)}")
-    return " & ".join(must)
-
-
-def _any(phrases: Collection[Phrase]) -> str:
-    return f"({' | '.join(map(_written, phrases))})"
-
-
-def _terms_of(pairs: Collection[Phrase]) -> tuple[str, list[str]]:
-    """SQL for the terms of the best chunks that have one of some pairs, and its values."""
-    if not pairs:
-        return "''", []
-    return "CASE WHEN best.terms @@ %s::tsquery THEN best.terms::text ELSE '' END", [_any(pairs)]
-
-
-def _written(phrase: Phrase) -> str:
-    """A phrase as a tsquery; a term needs no escaping within its quotes."""
-    labels = "" if len(phrase.columns) == len(WEIGHTS) else "".join(_LABELS[c] for c in phrase.columns)
-    suffix = f":{'*' if phrase.prefix else ''}{labels}".rstrip(":")
-    written = " <-> ".join(f"'{term}'{suffix}" for term in phrase.terms)
-    if phrase.columns == (0,):  # the index knows no labels, but it knows the signs of headings
-        star = ":*" if phrase.prefix else ""
-        written = " & ".join([f"({written})", *(f"'={term}'{star}" for term in phrase.terms)])
-    return f"({written})"
-
-
-def _frequency(phrase: Phrase, of: str = "w") -> str:
-    """SQL for the weighted frequency of a word; for all else, whether it is there.
-
-    Of a term with n places of weight 1, ts_rank() gives the sum of 1/i² for i up to n, divided by what that
-    sum tends to: π²/6 - 1/(n + 1/2), nearly.
-    """
-    if not phrase.is_word:
-        return f"({of}.terms @@ %s::tsquery)::int"
-    limit = math.pi**2 / 6
-    return f"round(1 / ({limit} * (1.0000001 - ts_rank('{{1,1,1,1}}', {of}.terms, %s::tsquery))) - 0.5)"
-
-
-def _count_in(terms: str, phrase: Phrase) -> float:
-    """The weighted frequency of a phrase in a tsvector's text."""
-    if phrase.prefix:
-        places = ",".join(re.findall(rf"'{phrase.terms[0]}[^']*':(\S+)", terms))
-    else:
-        first, *rest = (_places(terms, term) for term in phrase.terms)
-        places = _followed(first, rest) if rest else first
-    return sum(WEIGHTS[column] * places.count(_LABELS[column]) for column in phrase.columns)
-
-
-def _places(terms: str, term: str) -> str:
-    """The places of a term, as in `3A,17C`; those for its weight have no label."""
-    start = terms.find(f"'{term}':")
-    if start < 0:
-        return ""
-    end = terms.find(" ", start)
-    return terms[start + len(term) + 3 : end if end > 0 else len(terms)]
-
-
-def _followed(first: str, rest: list[str]) -> str:
-    """The places that the others follow, each in turn."""
-    sets = [{place.rstrip(_LABELS) for place in places.split(",")} for places in rest]
-    return ",".join(
-        place
-        for place in first.split(",")
-        if place and all(str(int(place.rstrip(_LABELS)) + n) in of for n, of in enumerate(sets, 1))
+        f"WITH sampled AS MATERIALIZED (SELECT terms FROM quire.words {sample}),"
+        " counted AS (SELECT term & %s AS number, count(*)::float8 AS chunks"
+        " FROM sampled, unnest(terms) AS term GROUP BY 1), total AS (SELECT count(*) AS chunks FROM sampled)"
+        " INSERT INTO quire.common_terms SELECT number, counted.chunks / total.chunks FROM counted, total"
+        " WHERE counted.chunks > %s * total.chunks OR number = ANY (%s)",
+        (REPEATED - 1, matching.common_share(chunks), list(map(number, analyze.STOP))),
     )
 
 

@@ -15,20 +15,22 @@ from quire import analyze
 from quire.address import id_of, of_document
 from quire.stores.ids import chunk_keys, section_keys
 from quire.stores.postgres import terms
-from quire.stores.postgres.database import Connection, copy_rows
+from quire.stores.postgres.database import Connection, array_of, copy_rows
 from quire.stores.postgres.ids import remake_keys
+from quire.stores.postgres.pieces import packed
 from quire.stores.rows import Prepared, storable
+from quire.stores.texts import ChunkWords
 
 Identity = tuple[str, str, str]  # collection, kind, path
 Version = tuple[int, int]  # a document's row, and when it was last written
-SOME, _BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
+SOME, BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
 _PARTS = ("sections", "chunks", "words", "fetches", "tags")
 _SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10, "int8")
 _CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea", "text", "int8")
 _DOCUMENT_TYPES = (
     *("int8", *["text"] * 9, "int8", "int8", "text", "text"),
-    *("int4", "int4", "int8", "int8", "int8", "bytea", "text"),
+    *("int4", "int4", "int8", "int8", "int8", "text", "bytea", "int4[]", "bytea", "int8"),
 )
 
 
@@ -83,7 +85,7 @@ def _some(batch: Mapping[Identity, Prepared]) -> Iterator[dict[Identity, Prepare
     for identity in batch:
         some[identity] = batch[identity]
         size += len(some[identity].source)
-        if size >= _BATCH_BYTES or len(some) >= SOME:
+        if size >= BATCH_BYTES or len(some) >= SOME:
             yield some
             some, size = {}, 0
     if some:
@@ -97,11 +99,24 @@ def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: i
     copy_rows(db, "documents", _DOCUMENT_TYPES, (_values(row, new, now) for row, new in added))
     copy_rows(db, "sections", _SECTION_TYPES, (part for pair in numbered for part in _sections(*pair)))
     copy_rows(db, "chunks", _CHUNK_TYPES, (part for pair in numbered for part in _chunks(*pair)))
-    copy_rows(db, "words", terms.TYPES, (part for pair in numbered for part in _words(*pair)))
+    add_words(db, ((row, new.collection, new.kind, new.words) for row, new in numbered))
     copy_rows(db, "tags", ("int8", "text", "text"), (part for pair in numbered for part in _tags(*pair)))
     copy_rows(
         db, "fetches", ("int8", "text", "text", "text"), (part for pair in numbered for part in _fetch(*pair))
     )
+
+
+def add_words(db: Connection, documents: Iterable[tuple[int, str, str, Iterable[ChunkWords]]]) -> None:
+    """Store the terms of documents: of each its row, collection, kind, and the terms of its chunks.
+
+    No writer waits for another, and so a term may be in a vocabulary twice.
+    """
+    spelled = set[tuple[str, str]]()
+    rows = (row for document in documents for row in terms.rows_of(*document, spelled))
+    copy_rows(db, "words", terms.TYPES, rows)
+    known = "SELECT 1 FROM quire.vocabulary AS v WHERE v.term = n.term AND v.collection = n.collection"
+    new = ((collection, term, terms.number(term)) for collection, term in spelled)
+    copy_rows(db, "vocabulary", terms.VOCABULARY_TYPES, new, f"AS n WHERE NOT EXISTS ({known})")
 
 
 def add_members(db: Connection, source: int, seen: Mapping[int, int]) -> None:
@@ -192,11 +207,11 @@ def _update(db: Connection, row: int, new: Prepared, now: int) -> None:
     db.execute(
         "UPDATE quire.documents SET url = %s, root = %s, format = %s, title = %s, checksum = %s, size = %s,"
         " mtime_ns = %s, made_by = %s, chunk_count = %s, section_count = %s, term_count = %s,"
-        " updated_at = %s, source = %b, terms = %s, promotion = coalesce(nullif(%s, ''), promotion)"
-        " WHERE seq = %s",
+        " updated_at = %s, terms = %s, pieces = %b, ends = %s, pieces_sum = %b, length = %s,"
+        " promotion = coalesce(nullif(%s, ''), promotion) WHERE seq = %s",
         (
             *(*_facts(new), new.size, new.mtime_ns, new.made_by, *_sizes(new), now),
-            *(new.source, analyze.fingerprint(), new.promotion, row),
+            *(*_content(new), new.promotion, row),
         ),
     )
 
@@ -206,7 +221,13 @@ def _values(row: int, new: Prepared, now: int) -> tuple[Any, ...]:
     identity = identity_of(new)
     about = (row, _id(identity), *identity, *_facts(new), new.size, new.mtime_ns, new.made_by)
     times = new.created_at or now, new.updated_at or now
-    return (*about, new.promotion or "standard", *_sizes(new), *times, new.source, analyze.fingerprint())
+    return (*about, new.promotion or "standard", *_sizes(new), *times, *_content(new))
+
+
+def _content(new: Prepared) -> tuple[Any, ...]:
+    """What made the terms of a document, and its bytes."""
+    stored, ends, digest = packed(new.source)
+    return analyze.fingerprint(), stored, array_of(ends), digest, len(new.source)
 
 
 def _facts(new: Prepared) -> tuple[str | None, ...]:
@@ -236,7 +257,3 @@ def _tags(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
 def _fetch(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
     if new.etag or new.last_modified:
         yield row, new.collection, new.etag, new.last_modified
-
-
-def _words(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    return terms.rows_of(row, new.collection, new.kind, new.words)
