@@ -298,7 +298,7 @@ def test_help_shows_examples_and_the_version_is_one() -> None:
     wanted = "add backup chunk chunks context copy doctor embed export forget import learn list mcp promote"
     assert (
         commands
-        == f"{wanted} read recall refresh remember remove restore search sources status toc trust".split()
+        == f"{wanted} read recall refresh remember remove restore search sources status toc trust watch".split()
     )
     for command in commands:
         out, _ = run(command, "--help")

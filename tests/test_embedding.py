@@ -30,6 +30,7 @@ from quire.config import DEFAULT, Config, override
 from quire.embed import http
 from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.library import Library
+from quire.progress import Silent
 from quire.searcher import Found
 from quire.stores import MAX_CHUNKS, Store
 from quire.stores.postgres import PostgresStore
@@ -981,7 +982,7 @@ def test_two_runs_at_once_give_each_chunk_one_vector(library_url: str, models: M
 # ------------------------------------------------------------------------------------------- the commands
 
 
-class Told:
+class Told(Silent):
     """A progress bar that keeps what it is told."""
 
     def __init__(self) -> None:

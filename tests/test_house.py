@@ -40,7 +40,7 @@ def test_the_public_names() -> None:
     """The public API is pinned: a change here is a change for users."""
     errors = "BrokenInvariant EmbeddingError LibraryError MissingExtra NoResults SettingError SourceError"
     returned = "Changes Context Copied Counts DocumentRow Embedded Found Plan Reading Report Result SourceRow"
-    returned += " StoredChunk StoredSection"
+    returned += " StoredChunk StoredSection DocumentChange"
     others = "Chunk Config Document Library QuireError Section Tree chunk tree"
     assert sorted(quire.__all__) == sorted(f"{errors} {returned} {others}".split())
     assert all(hasattr(quire, name) for name in quire.__all__)
@@ -92,7 +92,7 @@ def test_functions_are_small() -> None:
 # Names that several modules define because they are one thing, in several places.
 ONE_MEANING = {
     "a method of Library, on each surface": "add chunk context copy embed forget list_documents"
-    " promote read recall refresh remember remove search status toc tree",
+    " promote read recall refresh remember remove search status toc tree watch",
     "a part of each store": "CHUNK_COLUMNS ID_PLACES REMEMBERED VectorTable conditions"
     " count_wrong_keys remake_keys",
     "what each strategy does": "split",

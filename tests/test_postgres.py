@@ -1044,7 +1044,7 @@ def test_connections_that_were_cut_while_idle_are_given_up_for_others(
     store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """BAD_INPUTS: connection cut → the next reader and writer notice nothing, and need no patience."""
-    monkeypatch.setattr(postgres_database, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(store.db, "patience", 0.0)
     for number in range(2):
         with store.reading():  # a second connection writes
             store.write([prepared(f"# A\n\nword{number}\n")])

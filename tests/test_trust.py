@@ -53,6 +53,7 @@ LIMITS = {
     "web.max_depth": 1,
     "web.concurrency": 8,
 }
+PAUSES = {"watch.debounce": 0.5, "watch.reconcile": 600, "watch.poll": 30, "watch.pages": 86_400}
 FREE = """
 collection = "manual"
 library = ".quire/library.db"
@@ -147,11 +148,23 @@ def test_a_limit_may_be_lowered_and_not_raised(project: Path, name: str) -> None
     assert value(load(project, home(project)).config, name) == low
 
 
+@pytest.mark.parametrize("name", PAUSES)
+def test_a_pause_may_be_made_longer_and_not_shorter(project: Path, name: str) -> None:
+    """An untrusted file cannot make watching busier than its user wants."""
+    table, key = name.split(".")
+    assert value(Config(), name) == PAUSES[name]
+    for wanted, expected in ((PAUSES[name] * 2, PAUSES[name] * 2), (PAUSES[name] / 2, PAUSES[name])):
+        write(project, f"[{table}]\n{key} = {wanted}\n")
+        loaded = load(project, home(project))
+        assert value(loaded.config, name) == expected
+        assert (name in "".join(loaded.notes)) == (wanted < expected)
+
+
 def test_every_limit_and_guard_is_tested_here() -> None:
     """What a project file may set without trust is decided for each setting, and pinned."""
     free = {"collection", "files", "tree", "tokens", "chunk", "search", "context"}
     names = {".".join(path) for path in policy.paths(Config())}
-    others = names - {*GUARDED, *LIMITS, "library"}
+    others = names - {*GUARDED, *LIMITS, *PAUSES, "library"}
     assert [name for name in others if name.split(".")[0] not in free] == []
 
 

@@ -29,6 +29,7 @@ from quire.ingest import pages as ingested
 from quire.ingest import spool
 from quire.ingest.report import Report
 from quire.library import Library
+from quire.progress import Silent
 from quire.sources import names
 from quire.sources.web import PagePool, crawl, pool
 from quire.sources.web.response import Response
@@ -686,7 +687,7 @@ def test_what_a_site_says_is_followed_by_one_bar(web: Site, library: Library) ->
     """Issue: a progress bar with pages done, failed, left."""
     seen: list[tuple[Any, ...]] = []
 
-    class Watcher:
+    class Watcher(Silent):
         def begin(self, work: str, total: int, unit: str) -> None:
             seen.append((work, total, unit))
 

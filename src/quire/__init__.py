@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
+    from quire.progress import DocumentChange
     from quire.reading import Reading
     from quire.records import StoredChunk, StoredSection
     from quire.result import Result
@@ -49,6 +50,7 @@ __all__ = [
     "Copied",
     "Counts",
     "Document",
+    "DocumentChange",
     "DocumentRow",
     "Embedded",
     "EmbeddingError",
@@ -78,6 +80,7 @@ _LATER = {
     "Context": "quire.context",
     "Copied": "quire.copying",
     "Counts": "quire.stores",
+    "DocumentChange": "quire.progress",
     "DocumentRow": "quire.stores",
     "Embedded": "quire.embedding",
     "Found": "quire.searcher",

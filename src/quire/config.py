@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from quire import policy
 from quire.errors import SettingError, nearest
-from quire.policy import at_most, guarded, secret, within_folder
+from quire.policy import at_least, at_most, guarded, secret, within_folder
 from quire.version import VERSION
 
 S = TypeVar("S")
@@ -242,6 +242,7 @@ class SearchSettings:
 
     mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
     limit: int = 10  # results
+    fresh: bool | None = guarded(None, free=(False,))  # whether changed files are read again before an answer
     candidates: int = at_most(100)  # chunks that are ranked
     meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
     meaning_unknown: float = 0.0  # the same if the model does not know the query's language; 0: words only
@@ -289,6 +290,22 @@ class ContextSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """When `quire watch` compares sources with the library."""
+
+    debounce: float = at_least(0.5)  # seconds without another change, before changed files are read
+    reconcile: float = at_least(600.0)  # seconds between comparisons of all files and folders
+    poll: float = at_least(30.0)  # seconds between them where the system does not report changes
+    pages: float = at_least(86_400.0)  # seconds after which pages and sites are read again
+
+    def __post_init__(self) -> None:
+        _within("debounce", self.debounce, 0.01, 60)
+        _within("reconcile", self.reconcile, 1, 1_000_000)
+        _within("poll", self.poll, 0.1, 1_000_000)
+        _within("pages", self.pages, 60, 100_000_000)
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """The folder whose quire.toml is in force, and whether its user trusts that file."""
 
@@ -312,6 +329,7 @@ class Config:
     search: SearchSettings = field(default_factory=SearchSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     web: WebSettings = field(default_factory=WebSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
     project: Project | None = field(default=None, metadata=policy.INTERNAL)
 
 
@@ -337,6 +355,8 @@ def _fit(name: str, default: Any, value: Any) -> Any:
             raise SettingError(name, f"is a table, not {value!r}")
         return override(default, value, f"{name}.")
     wanted = type(default)
+    if default is None or wanted is bool:
+        return _switch(name, value)
     if wanted is tuple:
         return _words(name, value)
     if isinstance(value, int) and value.bit_length() > 64:
@@ -348,6 +368,14 @@ def _fit(name: str, default: Any, value: Any) -> Any:
     except (TypeError, ValueError):
         shown = "something else" if name in policy.secrets(DEFAULT) else repr(value)
         raise SettingError(name, f"must be {_A[wanted]}, not {shown}") from None
+
+
+def _switch(name: str, value: Any) -> bool:
+    """Whether something is on; from a variable, as a word."""
+    found = {"true": True, "false": False}.get(str(value).lower())
+    if found is None:
+        raise SettingError(name, f"must be true or false, not {value!r}")
+    return found
 
 
 def _words(name: str, value: Any) -> tuple[str, ...]:

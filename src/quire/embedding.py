@@ -36,10 +36,13 @@ class Embedded:
     searched_with: str  # the model that searches use now
 
 
-def embed(store: Store, embedder: Embedder, progress: Progress | None = None) -> Embedded:
+def embed(
+    store: Store, embedder: Embedder, progress: Progress | None = None, documents: Sequence[int] = ()
+) -> Embedded:
     """Embed every chunk that has no vector of a model. Searches use the model once all chunks have one.
 
-    Raises EmbeddingError if the model cannot be used; earlier vectors are kept.
+    If `documents` are given, only theirs are embedded. Raises EmbeddingError if the model cannot be used;
+    earlier vectors are kept.
     """
     started, progress = time.monotonic(), progress or Silent()
     model = store.model(embedder.name, embedder.dimension)
@@ -47,13 +50,15 @@ def embed(store: Store, embedder: Embedder, progress: Progress | None = None) ->
     log.info("embedding %d chunks with %s", missing, model.name)
     progress.begin(f"embedding with {model.name}", missing, "chunks")
     run, after = _Run(store, embedder, model), -1
-    while chunks := store.unembedded(model, _BATCH, after):
+    while chunks := store.unembedded(model, _BATCH, after, documents):
         run.batch(chunks)
         after = chunks[-1].chunk
         progress.advance(len(chunks))
-    if run.failed != store.embedding_failures():
-        store.note_failures(run.failed)
-    if not model.active and not run.failed:
+    known = store.embedding_failures()
+    failed = run.failed | {row: why for row, why in known.items() if documents and row not in documents}
+    if failed != known:
+        store.note_failures(failed)
+    if not model.active and not failed and not documents:
         store.activate(model)
     active = next(known.name for known in store.models() if known.active)
     seconds = time.monotonic() - started

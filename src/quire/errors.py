@@ -16,6 +16,7 @@ QuireError
 ├── EmbeddingError     a model cannot be reached or used; searching by words goes on
 ├── LibraryError       a library cannot be opened, read or written; it was left as it was
 │   ├── Damaged        what it holds of a document is not what was written
+│   ├── ConnectionLost its server is gone or busy; the same may work later
 │   ├── Unstorable     the database does not take what one document holds
 │   └── LibraryHeld    this process must first close it elsewhere
 ├── NoResults          what was asked for is not there; the nearest things are named
@@ -215,6 +216,12 @@ class Damaged(LibraryError):
         problem = f"{document} is damaged: it is not what was written. To repair it: quire doctor --repair"
         super().__init__(library, problem)
         self.details["document"] = self.document
+
+
+class ConnectionLost(LibraryError):
+    """The connection to a library was lost, or its server was too busy: the same may work now."""
+
+    code = "connection_lost"
 
 
 class Unstorable(LibraryError):

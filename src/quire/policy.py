@@ -23,6 +23,11 @@ def at_most(default: T) -> T:
     return _field(default, lambda old, new, _: new < old)
 
 
+def at_least(default: T) -> T:
+    """A pause: a file may make it longer without trust."""
+    return _field(default, lambda old, new, _: new > old)
+
+
 def guarded(default: T, *, free: tuple[T, ...] = ()) -> T:
     """A setting that needs trust, except for the values that are `free`."""
     return _field(default, lambda _, new, __: new in free)

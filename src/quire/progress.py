@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """A change to one document, which was written."""
+
+    action: str  # add, update, move or remove
+    address: str
+    old_address: str = ""  # before a move
 
 
 class Progress(Protocol):
@@ -16,6 +26,10 @@ class Progress(Protocol):
         """Report `amount` more units; `failed` of them failed."""
         ...
 
+    def changed(self, change: DocumentChange) -> None:
+        """Report that a document was written, renamed or removed."""
+        ...
+
 
 class Silent:
     """Reports nothing."""
@@ -24,4 +38,7 @@ class Silent:
         """Say nothing."""
 
     def advance(self, amount: int, failed: int = 0) -> None:
+        """Say nothing."""
+
+    def changed(self, change: DocumentChange) -> None:
         """Say nothing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -176,20 +176,18 @@ def refresh(
     prune: bool = False,
     keep: bool = False,
     remake: bool = False,
+    only: Container[int] | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Update every source. Sources that cannot be read are named, and the others go on."""
+    """Update every source, or only some. Sources that cannot be read are named, and the others go on."""
     started = time.monotonic()
     total, checked = Report(), list[SourceRow]()
     total.warnings += remaking.remake_words(store, remake, progress)
     total.join(remaking.remake_texts(store, config, remake))
     for known in _followed(store):
-        now = store.source_now(known)
-        if now is None:  # it was removed meanwhile
+        source = _current(store, known, config) if only is None or known.seq in only else None
+        if source is None:
             continue
-        source = _narrowed(now, config)
-        if source != now:
-            store.put_sources([source])
         gone = _gone(source, prune, keep)
         _log_start(source)
         report, problem = _refresh_one(store, source, config, gone, remake, progress)
@@ -199,6 +197,36 @@ def refresh(
     _note(checked, store)
     log.info("refreshed %d sources in %.0f ms", len(checked), (time.monotonic() - started) * 1000)
     return total
+
+
+def refresh_source(
+    store: Store,
+    known: SourceRow,
+    config: Config,
+    within: frozenset[str] = frozenset(),
+    progress: Progress | None = None,
+) -> Report:
+    """Update a file or folder, or only some places in a folder: paths from its root, with all below them.
+
+    Whether a source is healthy is judged by the files that are gone in these places. Unlike `refresh`, this
+    does not store when the source was checked.
+    """
+    source = _current(store, known, config)
+    if source is None:
+        return Report()
+    gone = _gone(source, prune=False, keep=False)
+    return _refresh_one(store, source, config, gone, False, progress, within)[0]
+
+
+def _current(store: Store, known: SourceRow, config: Config) -> SourceRow | None:
+    """A source as it is now, with its project's patterns; None if it was removed meanwhile."""
+    now = store.source_now(known)
+    if now is None:
+        return None
+    source = _narrowed(now, config)
+    if source != now:
+        store.put_sources([source])
+    return source
 
 
 def _followed(store: Store) -> list[SourceRow]:
@@ -213,13 +241,20 @@ def _gone(source: SourceRow, prune: bool, keep: bool) -> str:
 
 
 def _refresh_one(
-    store: Store, source: SourceRow, config: Config, gone: str, remake: bool, progress: Progress | None
+    store: Store,
+    source: SourceRow,
+    config: Config,
+    gone: str,
+    remake: bool,
+    progress: Progress | None,
+    within: frozenset[str] = frozenset(),
 ) -> tuple[Report, str]:
     try:
         if source.type in ("page", "site"):
             given = {"keeps": gone == NEVER, "remake": remake}
             return pages.add_pages(store, source, config, **given, progress=progress), ""
-        plan = apply.plan(store, source, config, gone=gone, why_kept=_why_kept(gone), remake=remake)
+        options: Any = {"gone": gone, "why_kept": _why_kept(gone), "remake": remake}
+        plan = apply.plan(store, source, config, **options, within=within)
         report = apply.apply(store, plan, config, progress)
         if plan.problem and gone == AUTO and report.missing:
             report.warnings.append(_kept_line(plan))
@@ -368,7 +403,7 @@ def remove_documents(store: Store, rows: list[DocumentRow]) -> None:
     """Remove documents for good: no refresh brings back what a person removed."""
     known = {source.seq: source for source in store.sources()}
     single, without = list[SourceRow](), dict[int, list[str]]()
-    for row, source in _holders(store, rows, known):
+    for row, source in holders(store, rows, known):
         if source.type in _SINGLE:
             single.append(source)
         else:
@@ -380,15 +415,14 @@ def remove_documents(store: Store, rows: list[DocumentRow]) -> None:
     store.remove([row.seq for row in rows])
 
 
-def _holders(
+def holders(
     store: Store, rows: list[DocumentRow], known: dict[int, SourceRow]
 ) -> Iterator[tuple[DocumentRow, SourceRow]]:
     """Each document with each source that holds it."""
     by_number = {row.seq: row for row in rows}
-    for collection, kind in sorted({(row.collection, row.kind) for row in rows}):
-        for member in store.members(collection, kind):
-            if member.document in by_number and member.source in known:
-                yield by_number[member.document], known[member.source]
+    for member in store.holders(by_number):
+        if member.source in known:
+            yield by_number[member.document], known[member.source]
 
 
 def _without(source: SourceRow, paths: list[str]) -> SourceRow:

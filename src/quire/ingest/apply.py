@@ -11,6 +11,7 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from quire.address import of_document
 from quire.config import Config
@@ -27,6 +28,7 @@ from quire.ingest.plan import (
     REMOVE,
     SKIP,
     TOUCH,
+    UPDATE,
     WRITES,
     Held,
     Item,
@@ -36,7 +38,7 @@ from quire.ingest.plan import (
 )
 from quire.ingest.prepare import FileJob, Outcome, Same, examined, failed_by, made_by, prepared
 from quire.ingest.report import Report
-from quire.progress import Progress, Silent
+from quire.progress import DocumentChange, Progress, Silent
 from quire.sources import files
 from quire.sources.files import FoundFile, Seen, Skipped, Wanted
 from quire.stores import BATCH_BYTES, DocumentRow, Filters, Prepared, Sighting, SourceRow, Store
@@ -55,15 +57,17 @@ def plan(
     thorough: bool = False,
     remake: bool = False,
     before: Iterable[Plan] = (),
+    within: frozenset[str] = frozenset(),
 ) -> Plan:
     """The changes that a file or folder would make. `thorough` reads every new or changed file.
 
     `remake` remakes documents that other versions made, in a shared library too. The result assumes that
-    the plans in `before` have been applied.
+    the plans in `before` have been applied. `within` are paths from the root: only these files, and all in
+    these folders, are compared.
     """
-    listing, problem = _listing(source, config)
+    listing, problem = _listing(source, config, within)
     with store.reading():
-        held = _held(store, source)
+        held = _held(store, source, within)
     for other in before:
         if (other.source.collection, other.source.kind) == (source.collection, source.kind):
             held = planning.after(held, other, made_by(config))
@@ -78,7 +82,8 @@ def plan(
         for seen in listing
     ]
     shared = store.is_shared and not remake
-    rules = Rules(made_by(config), gone, problem or why_kept, shared)
+    members = _count_members(store, source) if within else 0
+    rules = Rules(made_by(config), gone, problem or why_kept, shared, members)
     made = planning.make_plan(source, known, held, rules)
     if log.isEnabledFor(logging.DEBUG):
         _log_skipped(made, held)
@@ -100,21 +105,30 @@ def _may_differ(held: dict[str, Held], found: FoundFile) -> bool:
     return known is None or not planning.is_unchanged(known, found)
 
 
-def _listing(source: SourceRow, config: Config) -> tuple[list[Seen], str]:
+def _listing(source: SourceRow, config: Config, within: frozenset[str]) -> tuple[list[Seen], str]:
     """What a source has now, and why it may be incomplete: its root is gone or empty."""
     place, root = files.unprintable(source.place), files.unprintable(source.root or source.place)
     if source.type == "file":
         found = files.look(place, root)
         return ([found], "") if isinstance(found, FoundFile) else ([], f"{source.place}: {found.reason}")
     try:
-        max_bytes = config.document.max_bytes
-        listing = list(files.walk(place, root=root, wanted=wanted_of(source, config), max_bytes=max_bytes))
+        options: Any = {"wanted": wanted_of(source, config), "within": within}
+        listing = list(files.walk(place, root=root, **options, max_bytes=config.document.max_bytes))
     except SourceError as error:
         if _is_gone(place):
             return [], f"{source.place}: {error.reason}"
-        within = files.printable(os.path.relpath(place, root))
-        return [Skipped(within, error.reason, error.code)], f"{source.place}: {error.reason}"
-    return listing, "" if listing else f"{source.place} is empty"
+        path = files.printable(os.path.relpath(place, root))
+        return [Skipped(path, error.reason, error.code)], f"{source.place}: {error.reason}"
+    is_empty = not listing and not (within and _has_entries(place))
+    return listing, f"{source.place} is empty" if is_empty else ""
+
+
+def _has_entries(place: str) -> bool:
+    try:
+        with os.scandir(place) as entries:
+            return any(True for _ in entries)
+    except OSError:
+        return False
 
 
 def _is_gone(place: str) -> bool:
@@ -135,21 +149,39 @@ def wanted_of(source: SourceRow, config: Config) -> Wanted:
     return Wanted(options.include, options.exclude, frozenset(options.without), *narrowed)
 
 
-def _held(store: Store, source: SourceRow) -> dict[str, Held]:
+def _held(store: Store, source: SourceRow, within: frozenset[str]) -> dict[str, Held]:
     """The documents of a source's collection, by path; of a file, its own and the one at its path."""
     if source.type == "file":
         return _held_by_file(store, source)
+    if within:
+        rows = _rows_within(store, source, within)
+        members = store.holders(row.seq for row in rows)
+    else:
+        rows = store.documents(Filters(source.collection, (source.kind,)))
+        members = store.members(source.collection, source.kind)
     number, seen, others = source.seq, dict[int, int](), defaultdict[int, list[int]](list)
-    for member in store.members(source.collection, source.kind):
+    for member in members:
         if member.source == number:
             seen[member.document] = member.seen
         else:
             others[member.document].append(member.source)
     known = {other.seq: other for other in store.sources()} if others else {}
-    rows = store.documents(Filters(source.collection, (source.kind,)))
     return {
         row.path: Held(row, seen.get(row.seq), tuple(map(known.get, others.get(row.seq, ())))) for row in rows
     }
+
+
+def _count_members(store: Store, source: SourceRow) -> int:
+    return next((known.documents for known in store.sources() if known.seq == source.seq), 0)
+
+
+def _rows_within(store: Store, source: SourceRow, within: frozenset[str]) -> list[DocumentRow]:
+    """The documents at some paths, and below them."""
+    paths = tuple(map(files.printable, within))
+    starts = tuple(f"{path}/" for path in paths)
+    wanted = () if any("*" in path for path in paths) else paths  # to a filter, a * is no letter
+    rows = store.documents(Filters(source.collection, (source.kind,), wanted))
+    return [row for row in rows if row.path in paths or row.path.startswith(starts)]
 
 
 def _held_by_file(store: Store, source: SourceRow) -> dict[str, Held]:
@@ -184,6 +216,8 @@ class _Run:
         gone = [item for item in self.plan.of(REMOVE, KEEP) if item.action == REMOVE or item.leaves]
         if gone:
             report.removed = self.store.leave(source, [_row(item).seq for item in gone])
+        for item in self.plan.of(REMOVE):
+            self._tell_of(REMOVE, item.path)
         report.seconds = time.monotonic() - started
         report.log_end(source.place)
         return report
@@ -209,6 +243,8 @@ class _Run:
             refused |= set(self.store.sight(self.plan.source, renamed))
         moved = [item for item in items if _row(item).seq not in refused]
         self.report.moved = len(moved)
+        for item in moved:
+            self._tell_of(MOVE, item.path, item.old_path)
         again = [item for item in moved if is_cut_anew(_row(item), item.path)]
         self.report.updated += len(moved) - len(again)
         new = [Item(ADD, item.path, found=item.found) for item in items if _row(item).seq in refused]
@@ -275,7 +311,7 @@ class _Run:
         if not batch:
             return
         try:
-            self._count(batch, self.store.write(batch, self.plan.source))
+            replaced = self.store.write(batch, self.plan.source)
         except Exception as error:
             if isinstance(error, LibraryError) and not isinstance(error, Unstorable):
                 raise  # every other document would fail, too
@@ -285,6 +321,8 @@ class _Run:
             log.info("writing %d documents one by one: %s", len(batch), error)
             for one in batch:
                 self._write([one])
+        else:
+            self._count(batch, replaced)
 
     def _still_wanted(self, batch: Sequence[Prepared]) -> list[Prepared]:
         """The documents of a batch not removed meanwhile. Raises NoResults if the source was removed."""
@@ -297,6 +335,12 @@ class _Run:
     def _count(self, batch: Iterable[Prepared], replaced: Iterable[bool]) -> None:
         for one, has_replaced in zip(batch, replaced, strict=True):
             self.report.count(one, has_replaced)
+            self._tell_of(UPDATE if has_replaced else ADD, one.path)
+
+    def _tell_of(self, action: str, path: str, old_path: str = "") -> None:
+        collection = self.plan.source.collection
+        old = of_document(collection, old_path) if old_path else ""
+        self.progress.changed(DocumentChange(action, of_document(collection, path), old))
 
 
 def _row(item: Item) -> DocumentRow:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from quire.address import of_document
 from quire.config import Config
 from quire.document import Document
 from quire.errors import LibraryError, Refused
@@ -24,7 +25,7 @@ from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Pla
 from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
 from quire.ingest.spool import Spool
-from quire.progress import Progress
+from quire.progress import DocumentChange, Progress, Silent
 from quire.sources import ignore, names
 from quire.sources.files import Skipped
 from quire.stores import DocumentRow, Filters, Prepared, Sighting, SourceRow, Store
@@ -59,7 +60,7 @@ def add_pages(
 
     Raises SourceError if nothing is there.
     """
-    started, report = time.monotonic(), Report()
+    started, report, told = time.monotonic(), Report(), progress or Silent()
     found = look_at_pages(store, source, config, remake=remake, progress=progress)
     store.put_sources([source])
     gone = [] if keeps else [row.seq for row in found.gone]
@@ -69,6 +70,11 @@ def add_pages(
         written = store.write(found.new, source, gone)
         for prepared, replaced in zip(found.new, written, strict=True):
             report.count(prepared, replaced)
+            address = of_document(source.collection, prepared.path)
+            told.changed(DocumentChange(UPDATE if replaced else ADD, address))
+        for row in found.gone if gone else ():
+            if row.seq not in shared:
+                told.changed(DocumentChange(REMOVE, row.address))
     if found.joined:
         store.sight(source, [Sighting(row.seq, row.size, row.mtime_ns, 0) for row in found.joined])
     if found.validators:

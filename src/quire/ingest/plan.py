@@ -111,6 +111,7 @@ class Rules:
     gone: str = AUTO
     problem: str = ""  # why the source may be incomplete: its root is gone or empty
     shared: bool = False  # another version of a program is no reason to remake documents
+    members: int = 0  # how many documents the source holds, if `held` has only some of them
 
 
 def make_plan(source: SourceRow, listing: Iterable[Seen], held: Mapping[str, Held], rules: Rules) -> Plan:
@@ -252,7 +253,7 @@ class _Draft:
             return ""
         if self.rules.gone == NEVER or self.rules.problem:
             return self.rules.problem or "nothing is removed here"
-        held = sum(1 for _ in self._members())
+        held = self.rules.members or sum(1 for _ in self._members())
         if 2 * gone >= held:
             are = "is" if gone == 1 else "are"
             how = "ignored or missing" if any(map(self._passed, self.gone)) else "missing"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from collections.abc import Callable, Iterable
 from functools import wraps
 from types import TracebackType
@@ -11,12 +13,14 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 from quire import address as addresses
 from quire.config import DEFAULT, Config
 from quire.embed.base import Embedder
-from quire.errors import NoResults, SettingError, nearest
+from quire.errors import ConnectionLost, NoResults, SettingError, nearest
 from quire.stores import DocumentRow, Filters, Store, open_store
 
+log = logging.getLogger("quire")
 P = ParamSpec("P")
 T = TypeVar("T")
 L = TypeVar("L", bound="OpenLibrary")
+_PAUSES = (0.1, 0.5, 2.0)  # seconds until what was interrupted is read again
 
 
 def writes(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
@@ -25,6 +29,24 @@ def writes(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P]
     @wraps(method)
     def wrapped(self: L, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self.store.writing():
+            return method(self, *args, **kwargs)
+
+    return wrapped
+
+
+def reads(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
+    """Make a method read one snapshot. It is run again if the connection to a server is lost meanwhile."""
+
+    @wraps(method)
+    def wrapped(self: L, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        for seconds in _PAUSES:
+            try:
+                with self.store.reading():
+                    return method(self, *args, **kwargs)
+            except ConnectionLost as problem:
+                log.info("reading again in %.1f s: %s", seconds, problem)
+                time.sleep(seconds)
+        with self.store.reading():
             return method(self, *args, **kwargs)
 
     return wrapped
@@ -44,6 +66,7 @@ class OpenLibrary:
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
         self.store, self.url, self.config = store, url, config
         self._embedders: dict[str, Embedder | None] = {}
+        self._is_answering, self._changed = False, set[str]()  # and the documents cited whose files changed
 
     @classmethod
     def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Self:

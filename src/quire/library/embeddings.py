@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from quire import embed as models
@@ -13,15 +16,18 @@ from quire.embedding import Embedded
 from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.ingest.report import Report
 from quire.library.base import OpenLibrary, writes
-from quire.progress import Progress
+from quire.progress import Progress, Silent
 from quire.searcher import Meaning
 from quire.sources.files import Skipped
-from quire.stores import Model
+from quire.stores import DocumentRow, Lease, Model, Renewing
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 
+log = logging.getLogger("quire")
+_FEW = 32  # chunks that are embedded within seconds: no other process needs to wait for them
+_PAUSE = 0.5  # seconds until another process is asked for again
 _NO_MODEL = (models.NONE, models.CUSTOM)
 _MADE_BY_CALLER = "your program makes its vectors. Give that of a question with search(vector=…)"
 
@@ -35,12 +41,37 @@ class Embeddings(OpenLibrary):
 
         Raises EmbeddingError if the model cannot be used; earlier vectors are kept.
         """
-        embedder = self._embedder(model or self._model_name())
+        with self._turn(progress) as (shown, _):
+            return embedding.embed(self.store, self._any_embedder(model or self._model_name()), shown)
+
+    def _any_embedder(self, name: str) -> Embedder:
+        """The model with this name. Raises SettingError if nothing embeds with it."""
+        embedder = self._embedder(name)
         if embedder is None:
-            name = model or self._model_name()
             problem = f"is {name}, so nothing is embedded. Name one: quire embed --model minilm"
             raise SettingError("embed.model", problem)
-        return embedding.embed(self.store, embedder, progress)
+        return embedder
+
+    @contextmanager
+    def _turn(
+        self, progress: Progress | None, own: Sequence[int] = ()
+    ) -> Iterator[tuple[Progress, Sequence[int]]]:
+        """Wait until no other process embeds this library. Yields progress, and the documents to embed.
+
+        Documents of one's `own` do not wait for others: then only they are embedded. () are all.
+        """
+        shown, lease, told = progress or Silent(), Lease(self.store, "embed"), ""
+        while (other := lease.take()) and not own:
+            if other != told:
+                log.warning("Waiting for %s, which embeds this library.", other)
+                shown.begin(f"waiting for {other}", 0, "chunks")
+            told = other
+            time.sleep(_PAUSE)
+            shown.advance(0)
+        try:
+            yield (shown, own) if other else (Renewing(shown, lease), ())
+        finally:
+            lease.drop()
 
     @writes
     def set_vector(self, id: str, vector: Sequence[float]) -> None:
@@ -69,20 +100,34 @@ class Embeddings(OpenLibrary):
         rows = self.store.documents_by_row(failures)
         return {rows[row].address: reason for row, reason in failures.items()}
 
-    def _embed_new(self, report: Report, progress: Progress | None) -> None:
-        """Embed new chunks. If that fails, the report says so: keyword search still works."""
+    def _embed_new(self, report: Report, progress: Progress | None, own: Iterable[DocumentRow] = ()) -> None:
+        """Embed new chunks. If that fails, the report says so: keyword search still works.
+
+        While another process embeds the library, this waits, or embeds documents of its `own`.
+        """
         try:
             self._check_model()
-            if self._model_name() in _NO_MODEL or not self.store.counts().chunks:
+            missing = self._count_missing()
+            if self._model_name() in _NO_MODEL or not (missing or self.store.embedding_failures()):
                 return
-            self._check_dimension()
-            done = self.embed(progress=progress)
+            rows = [row.seq for row in own]
+            waits = self._turn(progress, rows) if missing > _FEW else nullcontext((progress, ()))
+            with waits as (shown, documents):
+                self._check_model()  # which may have changed
+                self._check_dimension()
+                embedder = self._any_embedder(self._model_name())
+                done = embedding.embed(self.store, embedder, shown, documents)
         except (EmbeddingError, SettingError) as problem:
             report.failed.append(Skipped("embedding", str(problem), problem.code))
             return
         refused = self.unembeddable().items()
         report.failed += [Skipped(address, why, EmbeddingError.code) for address, why in refused]
         report.seconds += done.seconds
+
+    def _count_missing(self) -> int:
+        """How many chunks have no vector."""
+        active = self._active()
+        return self.store.count_unembedded(active) if active else self.store.counts().chunks
 
     def _embedder(self, name: str) -> Embedder | None:
         if name not in self._embedders:

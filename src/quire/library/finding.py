@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
-from quire import reading, records, searcher
-from quire.address import is_in_collection, parse_id
-from quire.config import SearchSettings
+from quire import reading, records, retaking, searcher
+from quire.address import is_in_collection, of_document, parse_id
+from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
-from quire.errors import NoResults
+from quire.errors import LibraryError, NoResults
 from quire.ingest import named
-from quire.library.base import given_names
+from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
 from quire.reading import Reading
 from quire.records import StoredChunk, StoredSection
@@ -20,7 +22,9 @@ from quire.stores import Counts, DocumentRow, Filters
 from quire.tokens import counter
 from quire.tree import Tree
 
+log = logging.getLogger("quire")
 _PACKED = 30  # the most results in a context pack
+_FEW = 4  # chunks that are embedded before an answer
 
 
 class Finding(Embeddings):
@@ -44,79 +48,128 @@ class Finding(Embeddings):
         `vector` of your own, no model is asked for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic")
-        with self.store.reading():
-            apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
-            kinds = named.DOCUMENTS if apart else ()
-            within = given_names(paths, "paths")
-            filters = Filters(collection, kinds, within, tags=given_names(tags, "tags"))
-            meaning = self._meaning(settings.mode, vector)
-            return searcher.search(self.store, query, filters, settings, meaning, explain=explain)
+        filters = Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))
+        return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
+
+    @reads
+    def _search(
+        self,
+        query: str,
+        vector: Sequence[float] | None,
+        filters: Filters,
+        settings: SearchSettings,
+        *,
+        explain: bool,
+    ) -> Found:
+        apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
+        filters = replace(filters, kinds=named.DOCUMENTS if apart else ())
+        meaning = self._meaning(settings.mode, vector)
+        found = searcher.search(self.store, query, filters, settings, meaning, explain=explain)
+        changed = [result for result in found.results if result.stale]
+        self._changed.update(of_document(result.collection, result.path) for result in changed)
+        return found
+
+    def fresh(self, answer: Callable[[], T]) -> T:
+        """An answer that is made by searching and reading.
+
+        If `search.fresh` is set and it cites files that have changed, they are read again, if that is quick,
+        and the answer is made again.
+        """
+        if self._is_answering or not self.config.search.fresh:
+            return answer()
+        self._is_answering = True
+        try:
+            self._changed.clear()
+            made = answer()
+            return answer() if self._changed and self._retake() else made
+        finally:
+            self._is_answering = False
+
+    def _retake(self) -> bool:
+        """Read the changed files that an answer cites again, if that is quick; returns whether any was."""
+        try:
+            rows = [row for row in map(self.document, sorted(self._changed)) if row]
+            report = retaking.retake(self.store, rows, self.config)
+            if report.documents and self._count_missing() <= _FEW:
+                self._embed_new(report, None)
+        except LibraryError as problem:  # such as one that another process writes to: then it stays as it is
+            log.info("changed files were not read again: %s", problem)
+            return False
+        return bool(report.documents)
 
     def _search_settings(self, limit: int | None, mode: str | None) -> SearchSettings:
         given = {"limit": limit, "mode": mode}
         changes = {name: value for name, value in given.items() if value is not None}
         return replace(self.config.search, **changes)  # type: ignore[arg-type]
 
+    @reads
     def documents(self, collection: str | None = None) -> list[DocumentRow]:
         """The documents of a collection, or all."""
-        with self.store.reading():
-            return self.store.documents(Filters(collection))
+        return self.store.documents(Filters(collection))
 
     def document(self, address: str) -> DocumentRow | None:
         """One document by its address, path or id; None if there is none."""
         try:
-            with self.store.reading():
-                return self._document(address)[0]
+            return self._found(address)
         except NoResults:
             return None
 
+    @reads
+    def _found(self, address: str) -> DocumentRow:
+        return self._document(address)[0]
+
+    @reads
     def status(self) -> Counts:
         """What is in the library."""
-        with self.store.reading():
-            return self.store.counts()
+        return self.store.counts()
 
     def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
         """A document or a section of it, exactly as it stands; by address, id, heading or path `A > B`."""
-        with self.store.reading():
-            document, rest = self._document(address)
-            return reading.read(self.store, document, heading or rest, self.config, max_tokens)
+        return self.fresh(partial(self._read, address, heading, max_tokens))
 
+    @reads
+    def _read(self, address: str, heading: str | None, max_tokens: int | None) -> Reading:
+        document, rest = self._document(address)
+        found = reading.read(self.store, document, heading or rest, self.config, max_tokens)
+        self._changed |= {document.address} if found.stale else set()
+        return found
+
+    @reads
     def source(self, address: str) -> bytes:
         """The exact bytes of a document, by address or id."""
-        with self.store.reading():
-            return self.store.source(self._document(address)[0].seq)
+        return self.store.source(self._document(address)[0].seq)
 
+    @reads
     def toc(self, address: str) -> Tree:
         """The tree of a document, by address or id."""
-        with self.store.reading():
-            document, rest = self._document(address)
-            reading.span(self.store, document, rest, self.config)  # raises NoResults for no such section
-            return reading.tree(self.store, document, self.config)
+        document, rest = self._document(address)
+        reading.span(self.store, document, rest, self.config)  # raises NoResults for no such section
+        return reading.tree(self.store, document, self.config)
 
+    @reads
     def sections(self, address: str) -> list[StoredSection]:
         """The sections of a document as they are stored, with their ids, in order; by address or id."""
-        with self.store.reading():
-            return records.stored_sections(self.store, self._document(address)[0])
+        return records.stored_sections(self.store, self._document(address)[0])
 
+    @reads
     def chunks(self, address: str) -> list[StoredChunk]:
         """The chunks of a document, or of one of its sections, as they are stored; by address or id."""
-        with self.store.reading():
-            document, rest = self._document(address)
-            start, end = reading.span(self.store, document, rest, self.config)
-            return records.stored_chunks(self.store, document, start, end)
+        document, rest = self._document(address)
+        start, end = reading.span(self.store, document, rest, self.config)
+        return records.stored_chunks(self.store, document, start, end)
 
+    @reads
     def chunk(self, id: str) -> StoredChunk | None:
         """One chunk by its id; None if no chunk has this id."""
-        with self.store.reading():
-            found = self.store.by_id(known) if (known := parse_id(id)) else None
-            return records.stored_chunk(self.store, found[0], known) if found and known else None
+        found = self.store.by_id(known) if (known := parse_id(id)) else None
+        return records.stored_chunk(self.store, found[0], known) if found and known else None
 
+    @reads
     def vector(self, id: str) -> list[float] | None:
         """The vector that searches compare of a chunk, by its id; None if it has none, or is not there."""
-        with self.store.reading():
-            active, row = self._active(), self._chunk_row(id)
-            found = self.store.vectors_of(active, [row]) if active and row is not None else {}
-            return next((vector.tolist() for vector in found.values()), None)
+        active, row = self._active(), self._chunk_row(id)
+        found = self.store.vectors_of(active, [row]) if active and row is not None else {}
+        return next((vector.tolist() for vector in found.values()), None)
 
     def context(
         self,
@@ -137,12 +190,18 @@ class Finding(Embeddings):
         settings = self.config.context
         if max_tokens is not None:
             settings = replace(settings, max_tokens=max_tokens)
-        with self.store.reading():
-            where = {"collection": collection, "paths": paths, "tags": tags}
-            found = self.search(query, **where, limit=_PACKED, mode=mode, explain=True)  # type: ignore[arg-type]
-            sources: dict[int, Source] = {}
-            critical = [self._pack_source(row, sources) for row in self._critical(collection)]
-            matches = self._matches(found, sources)
+        filters = Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))
+        search = self._search_settings(_PACKED, mode)
+        return self.fresh(partial(self._context, query, filters, search, settings, include))
+
+    @reads
+    def _context(
+        self, query: str, filters: Filters, search: SearchSettings, settings: ContextSettings, include: str
+    ) -> Context:
+        found = self._search(query, None, filters, search, explain=True)
+        sources: dict[int, Source] = {}
+        critical = [self._pack_source(row, sources) for row in self._critical(filters.collection)]
+        matches = self._matches(found, sources)
         counted = counter(self.config.tokens)
         told = {"notes": found.notes, "good_match": found.good_match or not found.results}
         return pack(found.query, critical, matches, settings, counted, include=include, **told)  # type: ignore[arg-type]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 from quire import memory, sync
 from quire.address import is_in_collection
@@ -19,9 +22,9 @@ from quire.ingest.prepare import made_by, prepare_alone
 from quire.ingest.report import Report
 from quire.library.base import given_names, writes
 from quire.library.embeddings import Embeddings
-from quire.progress import Progress
+from quire.progress import DocumentChange, Progress
 from quire.sources import entries
-from quire.stores import DocumentRow, Filters, SourceRow, storable
+from quire.stores import DocumentRow, Filters, SourceRow, Store, storable
 from quire.sync import Changes, Named
 from quire.tree import Tree
 
@@ -160,10 +163,38 @@ class Indexing(Embeddings):
         library only if `remake` is set.
         """
         self._adopt()
-        given = {"prune": prune, "keep": keep, "remake": remake}
+        given: Any = {"prune": prune, "keep": keep, "remake": remake}
         report = sync.refresh(self.store, self.config, **given, progress=progress)
         self._embed_new(report, progress)
         return report
+
+    def watch(
+        self,
+        on_change: Callable[[DocumentChange], None] | None = None,
+        *,
+        on_note: Callable[[str], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Keep the library up to date until `stop` is set: what changes in its sources is read soon after.
+
+        `on_change` receives each change to a document, `on_note` what a person should know; without them,
+        the log does. One process at a time watches a library; others wait until it is gone. Pages and sites
+        are read again after `watch.pages` seconds.
+        """
+        from quire import watcher
+
+        if self.url == ":memory:":
+            raise SettingError("library", "is in memory. Only one in a file or a database can be watched")
+        self._adopt()
+        told = on_change or _log_change, on_note or log.warning
+        watched = watcher.Watched(self.store, self.url, self.config, self._another, *told)
+        watcher.watch(watched, stop or threading.Event())
+
+    @contextmanager
+    def _another(self) -> Iterator[tuple[Store, Callable[[Report, Progress], None]]]:
+        """The library opened once more, for another thread: its store, and how it embeds what is new."""
+        with type(self).open(self.url, config=self.config) as other:
+            yield other.store, other._embed_new
 
     def check(self, collection: str | None = None) -> Changes:
         """Files and pages that are new, changed or gone. Content added as text is skipped."""
@@ -270,6 +301,10 @@ class Indexing(Embeddings):
             raise SettingError("promotion", f"{document.address} is external, and those have none")
         self.store.promote(document.seq, level)
         return self._document(address)[0]
+
+
+def _log_change(change: DocumentChange) -> None:
+    log.info("%s %s", change.action, change.address)
 
 
 def _kind(external: bool) -> str:

@@ -161,7 +161,7 @@ class Memories(Finding):
     def _keep(self, entry: Entry) -> DocumentRow:
         report = Report()
         row = memory.keep(self.store, entry, self.config, report)
-        self._embed_new(report, None)
+        self._embed_new(report, None, [row])
         for failed in report.failed:
             log.warning("%s is kept, but %s failed: %s", row.address, failed.source, failed.reason)
         return row

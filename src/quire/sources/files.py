@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections import deque
-from collections.abc import Generator, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -159,18 +159,19 @@ def walk(
     *,
     root: str | Path | None = None,
     wanted: Wanted = EVERYTHING,
+    within: Collection[str] = (),
     max_bytes: int,
 ) -> Iterator[Seen]:
     """The wanted files under a folder, and those left out, with the reason.
 
-    Paths are relative to `root`, which is the folder itself or one above it. Ignore files of the folder,
-    and of its repository, apply. Raises Unreadable at once if the folder is missing, forbidden or not a
-    folder.
+    Paths are relative to `root`, which is the folder itself or one above it. `within` names files and
+    folders below it: then nothing else is looked at. Ignore files of the folder, and of its repository,
+    apply. Raises Unreadable at once if the folder is missing, forbidden or not a folder.
     """
     try:
         os.scandir(place).close()
         settings = DocumentSettings(max_bytes=max_bytes)
-        return _Walk(Path(place), Path(root or place), wanted, settings).run()
+        return _Walk(Path(place), Path(root or place), wanted, settings, within).run()
     except NotADirectoryError:
         raise Unreadable(printable(place), "is not a folder") from None
     except OSError as problem:
@@ -220,7 +221,10 @@ class _Place:
 class _Walk:
     """One walk: what is still to visit, and which folders were entered."""
 
-    def __init__(self, place: Path, root: Path, wanted: Wanted, settings: DocumentSettings) -> None:
+    def __init__(
+        self, place: Path, root: Path, wanted: Wanted, settings: DocumentSettings, within: Collection[str]
+    ) -> None:
+        self.within, self.near = frozenset(within), _ways(within)
         self.start, self.real_start = place.absolute(), place.resolve()
         self.settings, self.without = settings, wanted.without
         self.entered: set[tuple[int, int]] = set()
@@ -293,7 +297,20 @@ class _Walk:
         here = {entry.name: entry.path for entry in entries if entry.name in IGNORE_FILES}
         rules = yield from _rules(here, place)
         inside = _Place(place.absolute, place.names, place.depth, (*place.rules, *rules))
-        self.stack.extend((entry, inside) for entry in reversed(entries) if entry.name not in IGNORE_FILES)
+        near = self._near(place)
+        self.stack.extend(
+            (entry, inside)
+            for entry in reversed(entries)
+            if entry.name not in IGNORE_FILES and (near is None or entry.name in near)
+        )
+
+    def _near(self, place: _Place) -> set[str] | None:
+        """The names in a folder to look at; None for all."""
+        names = place.names[place.depth :]
+        ways = ("/".join(names[:size]) for size in range(1, len(names) + 1))
+        if not self.within or any(way in self.within for way in ways):
+            return None
+        return self.near["/".join(names)]
 
     def _follow(self, place: _Place) -> Iterator[Seen]:
         """The target of a link, if it is inside the folder."""
@@ -351,6 +368,16 @@ class _Walk:
             return None
         kind = os.path.splitext(place.names[-1])[1].lower() or NO_ENDING  # noqa: PTH122  five times as fast
         return PassedOver(place.path, _not_read(kind), kind)
+
+
+def _ways(within: Collection[str]) -> defaultdict[str, set[str]]:
+    """The names that lead from each folder to the places that are wanted."""
+    near = defaultdict[str, set[str]](set)
+    for path in within:
+        names = path.split("/")
+        for size, name in enumerate(names):
+            near["/".join(names[:size])].add(name)
+    return near
 
 
 def _not_read(kind: str) -> str:

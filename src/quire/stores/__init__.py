@@ -8,6 +8,7 @@ import re
 from quire.errors import MissingExtra, SettingError
 from quire.stores.base import BATCH_BYTES, Counts, Store
 from quire.stores.filters import Filters
+from quire.stores.leases import Lease, Renewing
 from quire.stores.rows import (
     MAX_CHUNKS,
     ChunkRow,
@@ -34,9 +35,11 @@ __all__ = [
     "Counts",
     "DocumentRow",
     "Filters",
+    "Lease",
     "Member",
     "Model",
     "Prepared",
+    "Renewing",
     "SectionRow",
     "Sighting",
     "SourceOptions",

@@ -63,6 +63,10 @@ class Admin(Protocol):
         """All writes inside go into one library. Raises LibraryError if another takes its place."""
         ...
 
+    def waiting(self, seconds: float) -> AbstractContextManager[None]:
+        """Writes inside wait at most so long for other processes. Then they raise LibraryError."""
+        ...
+
     def settle(self) -> None:
         """Checkpoint, so that a copy of the file has the whole library, unless others are reading it."""
         ...
@@ -97,6 +101,17 @@ class Admin(Protocol):
 
     def check(self) -> list[str]:
         """Problems with the library; empty if there are none."""
+        ...
+
+    def lease(self, name: str) -> tuple[str, int]:
+        """What is stored of a lease, "" if nothing is, and the time of the database in milliseconds."""
+        ...
+
+    def swap_lease(self, name: str, old: str, new: str) -> bool:
+        """Replace the text of a lease, "" for none, if it is still the old one; returns whether it was.
+
+        This is no change of the library: its version stays.
+        """
         ...
 
 
@@ -213,6 +228,10 @@ class Sources(Protocol):
         """Which sources hold the documents of a collection, or of one source."""
         ...
 
+    def holders(self, documents: Iterable[int]) -> list[Member]:
+        """Which sources hold these documents."""
+        ...
+
     def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
         """Take documents from a source, and delete those that no other source holds; how many."""
         ...
@@ -320,8 +339,10 @@ class VectorIndex(Protocol):
         """Search with this model from now on, and delete the vectors of all others."""
         ...
 
-    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
-        """Chunks that have no vector of a model, by id, beginning after one."""
+    def unembedded(
+        self, model: Model, limit: int, after: int = -1, documents: Sequence[int] = ()
+    ) -> list[Unembedded]:
+        """Chunks that have no vector of a model, by id, beginning after one; only of documents, if given."""
         ...
 
     def count_unembedded(self, model: Model) -> int:

@@ -32,7 +32,7 @@ def hidden() -> Iterator[Progress]:
     yield Silent()
 
 
-class _Bar:
+class _Bar(Silent):
     """One bar for each piece of work."""
 
     def __init__(self, rich: Any) -> None:

@@ -55,6 +55,15 @@ class PostgresStore(PostgresSources):
         with self.db.bound():
             yield
 
+    @contextmanager
+    def waiting(self, seconds: float) -> Iterator[None]:
+        """Writes inside are tried again for at most so long. Then they raise LibraryError."""
+        before, self.db.patience = self.db.patience, seconds
+        try:
+            yield
+        finally:
+            self.db.patience = before
+
     def settle(self) -> None:
         """Nothing is left to do: the server keeps its own log."""
 
@@ -129,6 +138,34 @@ class PostgresStore(PostgresSources):
         active = next((model for model in self.models() if model.active), None)
         done, name = (self._count_embedded(active), active.name) if active else (0, "")
         return Counts(documents, sections, chunks, size, {row[0]: row[1] for row in rows}, done, name)
+
+    def lease(self, name: str) -> tuple[str, int]:
+        """What is stored of a lease, "" if nothing is, and the time of the server in milliseconds."""
+        stored = "coalesce((SELECT value FROM quire.facts WHERE name = %s), '')"
+        now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+        ((value, time),) = self.db.rows(f"SELECT {stored}, {now}", (f"lease:{name}",))
+        return value, time
+
+    def swap_lease(self, name: str, old: str, new: str) -> bool:
+        """Replace the text of a lease, "" for none, if it is still the old one; returns whether it was.
+
+        Only the owner's are stored: other roles may not write that table.
+        """
+        held = f"lease:{name}"
+
+        def action(db: Connection) -> bool:
+            if not old:
+                done = db.execute(
+                    "INSERT INTO quire.facts VALUES (%s, %s) ON CONFLICT DO NOTHING", (held, new)
+                )
+            elif new:
+                change = "UPDATE quire.facts SET value = %s WHERE (name, value) = (%s, %s)"
+                done = db.execute(change, (new, held, old))
+            else:
+                done = db.execute("DELETE FROM quire.facts WHERE (name, value) = (%s, %s)", (held, old))
+            return done.rowcount == 1
+
+        return self.db.is_scoped or self.db.write(action)
 
     def check(self) -> list[str]:
         """Problems with the library; empty if there are none."""

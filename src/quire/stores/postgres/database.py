@@ -24,7 +24,7 @@ from psycopg.pq import Format
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from quire import redact
-from quire.errors import LibraryError, NoResults, SettingError, Unstorable
+from quire.errors import ConnectionLost, LibraryError, NoResults, SettingError, Unstorable
 from quire.stores.postgres.pieces import unpack
 from quire.stores.postgres.schema import ABOUT, Schema, message_of, version_of
 from quire.stores.postgres.schema import Connection as Connection
@@ -119,6 +119,7 @@ class PostgresDatabase:
         self._reader: Connection | None = None
         self.snapshot: dict[str, Any] = {}  # what was read in the open snapshot
         self._kept: tuple[str, dict[Hashable, Any]] = ("", {})  # a version, and what was found of it
+        self.patience = PATIENCE_SECONDS
         self._bound, self._is_begun = 0, False  # to one library: how often, and whether it was used since
         self._open(create)
 
@@ -261,7 +262,12 @@ class PostgresDatabase:
                 self.snapshot = {"generation": int(generation), "looks": self._looks}
                 yield db
         except psycopg.Error as problem:
-            raise self.error(f"cannot be read: {message_of(problem)}") from problem
+            kind = (
+                ConnectionLost
+                if is_transient(problem) and not isinstance(problem, PoolTimeout)
+                else LibraryError
+            )
+            raise kind(self.name, f"cannot be read: {message_of(problem)}") from problem
         finally:
             self._reader, self.snapshot = None, {}
 
@@ -317,7 +323,7 @@ class PostgresDatabase:
 
     def write(self, action: Callable[[Connection], T]) -> T:
         """Run an action in a transaction, with retries if they may help; returns its result."""
-        until, wait = time.monotonic() + PATIENCE_SECONDS, 0.05
+        until, wait = time.monotonic() + self.patience, 0.05
         while True:
             try:
                 with self._transaction(f"BEGIN; {self._begin}; SELECT {_IDENTITY}", "COMMIT") as (db, _):
@@ -327,7 +333,7 @@ class PostgresDatabase:
                     kind = Unstorable if (problem.sqlstate or "").startswith(_OF_DATA) else LibraryError
                     raise kind(self.name, f"nothing was written: {message_of(problem)}") from problem
                 if time.monotonic() + wait > until:
-                    tried = f"tried again for {PATIENCE_SECONDS:.0f} s"
+                    tried = f"tried again for {self.patience:g} s"
                     raise self.error(f"nothing was written, {tried}: {message_of(problem)}") from problem
                 log.info("writing again in %.2f s: %s", wait, message_of(problem))
             time.sleep(wait)

@@ -78,6 +78,11 @@ class PostgresSources(PostgresDocuments):
         )
         return [Member(*row) for row in rows]
 
+    def holders(self, documents: Iterable[int]) -> list[Member]:
+        """Which sources hold these documents."""
+        statement = "SELECT document, source, seen FROM quire.members WHERE document = ANY (%s)"
+        return [Member(*row) for row in self.db.rows(statement, [list(documents)])]
+
     def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
         """Take documents from a source, and delete those that no other source holds; how many."""
 

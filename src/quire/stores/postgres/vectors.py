@@ -302,8 +302,10 @@ class PostgresVectors(PostgresPart):
 
         self.db.write(action)
 
-    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
-        """Chunks that have no vector of a model, by id, beginning after one."""
+    def unembedded(
+        self, model: Model, limit: int, after: int = -1, documents: Sequence[int] = ()
+    ) -> list[Unembedded]:
+        """Chunks that have no vector of a model, by id, beginning after one; only of documents, if given."""
         with self.db.reading():
             # Of documents that lack one; only the first of them may have all it lacks before that place.
             rows = self.db.rows(
@@ -311,6 +313,7 @@ class PostgresVectors(PostgresPart):
                 "SELECT d.seq, d.updated_at FROM quire.documents AS d"
                 " LEFT JOIN quire.embedded AS e ON e.document = d.seq AND e.model = %(model)s"
                 " WHERE d.seq >= %(document)s AND d.chunk_count > coalesce(e.chunks, 0)"
+                " AND (%(only)s::bigint[] = '{}' OR d.seq = ANY (%(only)s))"
                 " ORDER BY d.seq LIMIT %(limit)s + 1) AS d JOIN quire.chunks AS c ON c.document = d.seq"
                 " WHERE (c.document, c.index) > (%(document)s, %(index)s) AND NOT EXISTS (SELECT 1"
                 " FROM quire.vectors AS v WHERE v.document = c.document AND v.digest = c.digest"
@@ -320,6 +323,7 @@ class PostgresVectors(PostgresPart):
                     "limit": limit,
                     "document": after // MAX_CHUNKS,
                     "index": after % MAX_CHUNKS,
+                    "only": list(documents),
                 },
             )
             chunks = [(row[0], ChunkRow(*row[1:])) for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable
 
 from quire.stores.base import Counts
@@ -73,6 +74,21 @@ class SqliteStore(SqliteSources, SqliteBackups):
         active = next((model for model in self.models() if model.active), None)
         embedded, name = (self.vectors.count(active), active.name) if active else (0, "")
         return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()), embedded, name)
+
+    def lease(self, name: str) -> tuple[str, int]:
+        """What is stored of a lease, "" if nothing is, and the time in milliseconds."""
+        row = self.db.execute("SELECT value FROM facts WHERE name = ?", (f"lease:{name}",)).fetchone()
+        return row[0] if row else "", time.time_ns() // 1_000_000
+
+    def swap_lease(self, name: str, old: str, new: str) -> bool:
+        """Replace the text of a lease, "" for none, if it is still the old one; returns whether it was."""
+        with self._transaction(is_counted=False):
+            if self.lease(name)[0] != old:
+                return False
+            self.db.execute("DELETE FROM facts WHERE name = ?", (f"lease:{name}",))
+            if new:
+                self.db.execute("INSERT INTO facts VALUES (?, ?)", (f"lease:{name}", new))
+        return True
 
     def check(self) -> list[str]:
         """Problems with the library; empty if there are none."""

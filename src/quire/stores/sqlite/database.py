@@ -181,12 +181,20 @@ class FileConnection(FileOpener):
     def _checkpoint(self, seconds: float) -> None:
         """Write the log into the connection's file, waiting at most so long for others who use it."""
         try:
-            self._db.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            with self.waiting(seconds):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.OperationalError as problem:
             log.debug("%s: the log is not folded in yet: %s", self.path, problem)
+
+    @contextmanager
+    def waiting(self, seconds: float) -> Iterator[None]:
+        """What is inside waits at most so long for other processes."""
+        (before,) = self._db.execute("PRAGMA busy_timeout").fetchone()
+        self._db.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
+        try:
+            yield
         finally:
-            self._db.execute(f"PRAGMA busy_timeout = {round(1000 * files.BUSY_SECONDS)}")
+            self._db.execute(f"PRAGMA busy_timeout = {before}")
 
 
 class SqliteDatabase(FileConnection):
@@ -385,13 +393,16 @@ class SqliteDatabase(FileConnection):
             raise self._error(REPLACED)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """A transaction, all or nothing. Raises LibraryError if the file cannot be written."""
+    def _transaction(self, *, is_counted: bool = True) -> Iterator[None]:
+        """A transaction, all or nothing. Raises LibraryError if the file cannot be written.
+
+        One that is not counted leaves the version of the library as it is.
+        """
         with self._working(is_bound=False):
             try:
                 self._begin_writing()
                 yield
-                self._commit()
+                self._commit(is_counted)
             except BaseException as error:
                 self._roll_back()
                 if type(error) in _FAULTS:
@@ -405,9 +416,10 @@ class SqliteDatabase(FileConnection):
             raise self._error("cannot be written to: the file or its folder is read-only")
         self._begin("BEGIN IMMEDIATE")
 
-    def _commit(self) -> None:
+    def _commit(self, is_counted: bool) -> None:
         """Commit, if the file is still the one that the transaction began on."""
-        self._db.execute(ADD_WRITE)
+        if is_counted:
+            self._db.execute(ADD_WRITE)
         file = self._file
         if file and not (file.is_untouched() or (file.is_at_path() and file.is_same(self._known))):
             raise self._error(REPLACED)

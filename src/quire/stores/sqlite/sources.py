@@ -84,6 +84,11 @@ class SqliteSources(SqliteDocuments):
         )
         return [Member(*row) for row in rows]
 
+    def holders(self, documents: Iterable[int]) -> list[Member]:
+        """Which sources hold these documents."""
+        found = self._in("SELECT document, source, seen FROM members WHERE document", documents)
+        return [Member(*row) for row in found]
+
     def leave(self, source: SourceRow, documents: Sequence[int]) -> int:
         """Take documents from a source, and delete those that no other source holds; how many."""
         with self._writing_words():

@@ -352,10 +352,13 @@ class SqliteVectors(SqliteDatabase):
             self.db.execute("UPDATE models SET active = 1 WHERE id = ?", (model.id,))
             self._next_generation()
 
-    def unembedded(self, model: Model, limit: int, after: int = -1) -> list[Unembedded]:
-        """Chunks that have no vector of a model, by id, beginning after one."""
+    def unembedded(
+        self, model: Model, limit: int, after: int = -1, documents: Sequence[int] = ()
+    ) -> list[Unembedded]:
+        """Chunks that have no vector of a model, by id, beginning after one; only of documents, if given."""
+        only = f"AND document IN ({', '.join(map(str, documents))})" if documents else ""
         rows = self.db.execute(
-            f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id > ? AND {_NO_VECTOR} ORDER BY id LIMIT ?",
+            f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id > ? AND {_NO_VECTOR} {only} ORDER BY id LIMIT ?",
             (after, model.id, limit),
         )
         chunks = [ChunkRow(*row) for row in rows]

@@ -13,6 +13,7 @@ from quire.surfaces.cli import (  # noqa: F401  (their commands join the group w
     serving,
     sources,
     trusting,
+    watching,
 )
 from quire.surfaces.cli.group import main, quire
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,6 +22,7 @@ from quire.surfaces.cli.group import quire
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder that agents may add files from; without one, they may add none.",
 )
+@click.option("--watch", is_flag=True, help="Keep the library up to date while the server runs.")
 @click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="With --http: the address to listen on.")
 @click.option(
@@ -28,7 +30,14 @@ from quire.surfaces.cli.group import quire
 )
 @click.option("--key", envvar=MCP_KEY, default="", help="What clients must bring; better set QUIRE_MCP_KEY.")
 def mcp(
-    library: str | None, read_only: bool, roots: tuple[Path, ...], http: bool, host: str, port: int, key: str
+    library: str | None,
+    read_only: bool,
+    roots: tuple[Path, ...],
+    watch: bool,
+    http: bool,
+    host: str,
+    port: int,
+    key: str,
 ) -> None:
     """Serve a library to agents over the Model Context Protocol.
 
@@ -40,13 +49,17 @@ def mcp(
       quire mcp
       quire mcp -L docs.db --read-only
       quire mcp --root ~/notes --root ~/docs
+      quire mcp --watch
       QUIRE_MCP_KEY=... quire mcp --http --host 192.168.1.5
     """
     from quire.surfaces import mcp as server
 
-    service = server.Service(
-        opening.library_url(library), opening.load_settings(), read_only=read_only, roots=roots
-    )
+    if watch and read_only:
+        raise click.UsageError(
+            "--watch writes to the library, and --read-only forbids that. Give one of them."
+        )
+    given: Any = {"read_only": read_only, "roots": roots, "watch": watch}
+    service = server.Service(opening.library_url(library), opening.load_settings(), **given)
     if http:
         server.serve_http(service, host, port, key)
     else:

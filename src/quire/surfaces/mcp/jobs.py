@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from quire.config import Config
 from quire.errors import LibraryHeld, NoResults, QuireError
+from quire.progress import Silent
 from quire.surfaces.mcp.text import Answer, on_one_line
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 T = TypeVar("T")
+_BEFORE_WATCHING = 1.0  # seconds: a client has connected by then, or made a library
+_END = 5.0  # seconds that the end of the server waits for that of watching
 _LONGEST = 200  # characters of each text in a job's status
 
 
@@ -35,7 +38,7 @@ class Nothing(Exception):
     """There is no library yet, or nothing in it."""
 
 
-class Job:
+class Job(Silent):
     """One add and its progress: the library reports it, status shows it."""
 
     def __init__(self, what: str) -> None:
@@ -93,6 +96,39 @@ class Job:
         else:
             self.state = "failed" if work.result().error else "done"
             self.result = work.result().text
+
+
+class Watching:
+    """A thread that keeps the library up to date while the server runs."""
+
+    def __init__(self, url: str, config: Config) -> None:
+        self._url, self._config, self._stop = url, config, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+
+    def start(self) -> None:
+        """Start it. The first requests come before its work."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it between two transactions, unless that takes long."""
+        self._stop.set()
+        if self._thread.ident:
+            self._thread.join(_END)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_BEFORE_WATCHING):
+            try:
+                self._watch()
+            except NoResults:  # no library yet: an agent may make one
+                continue
+            except QuireError as problem:
+                log.warning("watching begins again: %s", problem)
+
+    def _watch(self) -> None:
+        from quire.library import Library
+
+        with Library.open(self._url, config=self._config) as library:
+            library.watch(on_note=log.info, stop=self._stop)
 
 
 class Threads:

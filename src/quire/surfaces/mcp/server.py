@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
-from quire.surfaces.mcp.jobs import Job, Nothing, Threads
+from quire.surfaces.mcp.jobs import Job, Nothing, Threads, Watching
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
 from quire.surfaces.mcp.writing import Add, Refresh
@@ -68,13 +69,17 @@ _TICK = 0.1  # seconds between checks of an add's progress
 class Service:
     """Answers the calls of the server."""
 
-    def __init__(self, url: str, config: Config, *, read_only: bool, roots: Iterable[Path] = ()) -> None:
+    def __init__(
+        self, url: str, config: Config, *, read_only: bool, roots: Iterable[Path] = (), watch: bool = False
+    ) -> None:
         if url == ":memory:":
             raise SettingError("library", "a server needs one in a file: its threads could not share this")
+        config = replace(config, search=replace(config.search, fresh=_is_fresh(url, config, read_only)))
         self.threads, self.config, self.read_only = Threads(url, config), config, read_only
         self.roots = [root.resolve() for root in roots]
         self.tools = {tool.name: tool for tool in TOOLS if not (tool.writes and read_only)}
         self.jobs: dict[str, Job] = {}
+        self.watching = Watching(url, config) if watch else None
         # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
         self.server: Server[Any] = Server(
             "quire",
@@ -89,7 +94,9 @@ class Service:
         )
 
     def close(self) -> None:
-        """Stop the running jobs, and close the library."""
+        """Stop the running jobs and the watching, and close the library."""
+        if self.watching:
+            self.watching.stop()
         for job in self.jobs.values():
             job.stop.set()
         self.threads.close()
@@ -235,6 +242,12 @@ class Service:
         raise MCPError(INVALID_PARAMS, answer.text, {"uri": params.uri, **_error(answer)})
 
 
+def _is_fresh(url: str, config: Config, read_only: bool) -> bool:
+    """Whether changed files are read again before an answer; in a shared library only if that is set."""
+    wanted = config.search.fresh
+    return not read_only and ("://" not in url if wanted is None else wanted)
+
+
 def _result(answer: Answer) -> CallToolResult:
     """An answer as the protocol has it; programs find an error in `_meta`."""
     content, error = TextContent(type="text", text=answer.text), _error(answer)
@@ -266,7 +279,7 @@ def _run(tool: Tool, asked: Any, library: Library) -> Answer:
     if not tool.creates and not library.store.collections():
         raise Nothing
     assert tool.run is not None  # noqa: S101
-    return tool.run(library, asked)
+    return library.fresh(partial(tool.run, library, asked)) if not tool.writes else tool.run(library, asked)
 
 
 def _refresh(asked: Refresh, job: Job, library: Library) -> Answer:
