@@ -295,11 +295,11 @@ def test_help_shows_examples_and_the_version_is_one() -> None:
     """People first: examples in every --help."""
     out, _ = run("--help")
     commands = re.findall(r"^  (\w+) ", out.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE)
-    wanted = "add backup chunk chunks context copy doctor embed export forget import learn list mcp promote"
-    assert (
-        commands
-        == f"{wanted} read recall refresh remember remove restore search sources status toc trust watch".split()
+    wanted = (
+        "add backup chunk chunks context copy doctor embed export forget import learn list mcp promote"
+        " read recall refresh remember remove restore search sources status toc trust watch"
     )
+    assert commands == wanted.split()
     for command in commands:
         out, _ = run(command, "--help")
         assert "Examples:" in out
