@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from quire import doctor
+from quire import disks, doctor
+from quire.config import Config, override
 from quire.errors import Damaged, LibraryError, QuireError
 from quire.library import Library
+from tests import postgres
 from tests.commands import run
 from tests.words import WORDS
 
@@ -80,6 +82,97 @@ def test_a_changed_place_is_not_cited(place: Path, statement: str) -> None:
         with pytest.raises(Damaged):
             library.search("okapi")
         assert "document" in {finding.part for finding in doctor.examine(library)}
+
+
+def test_a_deep_status_names_what_is_damaged(place: Path) -> None:
+    """Issue: the checksums are compared in `status --deep`, which names each document."""
+    damage(place, "2.md")
+    assert run(place.parent, "status", "-L", "library.db")[0].count("problem") == 0
+    out, _ = run(place.parent, "status", "--deep", "-L", "library.db", code=4)
+    assert "problem: docs:2.md is not what was written" in out
+    shown = json.loads(run(place.parent, "status", "--deep", "--json", "-L", "library.db", code=4)[0])
+    assert [problem.split()[0] for problem in shown["problems"]] == ["docs:2.md"]
+
+
+@pytest.mark.parametrize("fresh_url", postgres.DATABASES, indirect=True)
+def test_a_copy_leaves_damaged_documents_behind_and_names_them(place: Path, library_url: str) -> None:
+    """Issue: the checksums are compared in `copy`. Bad data in a batch never stops the rest."""
+    damage(place, "2.md")
+    with Library.open(place, config=WORDS) as library:
+        done = library.copy(library_url)
+        assert done.damaged == ("docs:2.md",)
+        assert done.documents == library.status().documents - 1
+        assert library.copy(library_url).damaged == ("docs:2.md",)
+    with Library.open(library_url, config=WORDS) as copied:
+        assert copied.damaged() == []
+        assert copied.document("docs:2.md") is None
+        assert copied.search("okapi").results
+    _, err = run(place.parent, "copy", "--to", "copy.db", "-L", "library.db", code=3)
+    assert "docs:2.md is damaged, and was not copied" in err
+
+
+@pytest.mark.parametrize("fresh_url", postgres.DATABASES[1:], indirect=True)
+def test_a_damaged_text_on_a_server_is_noticed(library_url: str) -> None:
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(content=TEXT.format(1), path="a.md")
+        library.add(content=TEXT.format(2), path="b.md")
+        change = "UPDATE quire.documents SET pieces = set_byte(pieces, 9, get_byte(pieces, 9) # 64)"
+        postgres.execute(library_url, f"{change} WHERE path = 'a.md' RETURNING 1")
+        assert library.damaged() == ["content:a.md"]
+        found = library.search("okapi")
+        assert {result.path for result in found.results} == {"b.md"}
+        assert any("content:a.md" in note for note in found.notes)
+        with pytest.raises(Damaged):
+            library.read("content:a.md")
+
+
+def test_a_model_that_is_gone_is_a_problem(place: Path, tmp_path: Path) -> None:
+    with Library.open(place, config=Config()) as library:
+        library.embed()
+        assert doctor.examine(library) == []
+    gone = override(Config(), {"embed": {"model": str(tmp_path / "nowhere")}})
+    with Library.open(place, config=gone) as library:
+        assert [(finding.part, "nowhere" in finding.problem) for finding in doctor.examine(library)] == [
+            ("model", True)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("mounts", "folder", "part"),
+    [
+        ("server:/export {0}/net nfs4 rw 0 0", "net", "another machine (nfs4)"),
+        ("me@host: {0}/net fuse.sshfs rw 0 0", "net", "another machine (fuse.sshfs)"),
+        ("/dev/sda1 {0}/net ext4 rw 0 0", "net", ""),
+        ("/dev/sda1 {0}/net fuseblk rw 0 0", "net", ""),
+        ("", "Dropbox/notes", "Dropbox"),
+        ("", "OneDrive - Example Ltd/notes", "OneDrive"),
+        ("", "synced/notes", "Syncthing"),
+    ],
+)
+def test_a_library_on_a_shared_disk_is_warned_of(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    mounts: str,
+    folder: str,
+    part: str,
+) -> None:
+    """Issue: a library on a network or synchronised folder is recognised where the system tells."""
+    root = tmp_path.resolve()
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "synced" / ".stfolder").mkdir(parents=True)
+    lines = f"/dev/root / ext4 rw 0 0\n{mounts.format(str(root).replace(' ', chr(92) + '040'))}\n"
+    (tmp_path / "mounts").write_text(lines)
+    monkeypatch.setattr(disks, "MOUNTS", tmp_path / "mounts")
+    with Library.open(tmp_path / folder / "l.db", create=True, config=WORDS) as library:
+        found = [finding.problem for finding in doctor.examine(library)]
+    assert [part in problem for problem in found] == ([True] if part else [])
+    assert (part in caplog.text) if part else (caplog.text == "")
+    if part:
+        assert "PostgreSQL" in caplog.text
+    caplog.clear()
+    Library.open(tmp_path / folder / "l.db", config=WORDS).close()
+    assert caplog.text == ""  # it was said
 
 
 def test_a_missing_row_is_said(place: Path) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 
-from quire.errors import LibraryError
+from quire.errors import Damaged, LibraryError
 from quire.progress import Progress, Silent
 from quire.stores import (
     BATCH_BYTES,
@@ -38,22 +38,38 @@ class Copied:
     unchanged: int
     vectors: int
     seconds: float
+    damaged: tuple[str, ...] = ()  # addresses of documents that are not what was written: they stay behind
 
 
 def copy(source: Store, target: Store, name: str, progress: Progress | None = None) -> Copied:
-    """Copy what a target does not have. Raises LibraryError if something is then still missing."""
+    """Copy what a target does not have. Raises LibraryError if something is then still missing.
+
+    Documents that are damaged stay behind, and are named.
+    """
     started, progress = time.monotonic(), progress or Silent()
     there, rows = _facts(target), source.documents(Filters())
     facts = _facts(source)
     missing = [row for row in rows if there.get(row.id) != facts[row.id]]
     progress.begin(f"copying {len(missing):,} documents", sum(row.size for row in missing), "bytes")
+    damaged = dict[str, str]()
     for batch in _batches(missing):
-        target.write([prepared_again(source, row) for row in batch])
+        target.write(list(_readable(source, batch, damaged)))
         progress.advance(sum(row.size for row in batch))
+    rows = [row for row in rows if row.id not in damaged]
     copy_sources(source, target, rows)
     vectors = copy_vectors(source, target, rows, progress)
-    _compare(source, target, name)
-    return Copied(len(missing), len(rows) - len(missing), vectors, time.monotonic() - started)
+    _compare(source, target, rows, name)
+    copied, seconds = len(missing) - len(damaged), time.monotonic() - started
+    return Copied(copied, len(rows) - copied, vectors, seconds, tuple(damaged.values()))
+
+
+def _readable(source: Store, rows: Iterable[DocumentRow], damaged: dict[str, str]) -> Iterator[Prepared]:
+    """Those documents that are what was written; the addresses of others are added to `damaged`, by id."""
+    for row in rows:
+        try:
+            yield prepared_again(source, row)
+        except Damaged:
+            damaged[row.id] = row.address
 
 
 def _facts(store: Store) -> dict[str, tuple[object, ...]]:
@@ -168,12 +184,12 @@ def _copy_some(
     return len(found)
 
 
-def _compare(source: Store, target: Store, name: str) -> None:
-    """Compare the facts of every document, and the checksums of the bytes."""
+def _compare(source: Store, target: Store, rows: Iterable[DocumentRow], name: str) -> None:
+    """Compare the facts of documents, and the checksums of the bytes."""
     facts, there = _facts(source), _facts(target)
-    rows = {row.id: row for row in target.documents(Filters())}
-    for row in source.documents(Filters()):
-        found = rows.get(row.id)
+    arrived = {row.id: row for row in target.documents(Filters())}
+    for row in rows:
+        found = arrived.get(row.id)
         same = found and hashlib.sha256(target.source(found.seq)).hexdigest() == row.checksum
         if not same or there[row.id] != facts[row.id]:
             raise LibraryError(name, f"{row.address} is not what was sent. Copy it again: quire copy --to")

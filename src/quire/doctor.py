@@ -17,7 +17,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire import copying
+from quire import copying, disks
 from quire.config import Config
 from quire.document import Document
 from quire.errors import LibraryError, QuireError
@@ -108,6 +108,8 @@ def _outdated(library: Library) -> Iterator[Problem]:
     active = next((model for model in store.models() if model.active), None)
     if active and (missing := store.count_unembedded(active)):
         yield Problem("vectors", f"are missing for {missing:,} chunks", "quire embed")
+    if active and (problem := library.model_problem()):
+        yield Problem("model", problem, "Searches use words alone until it works")
     for source in store.sources():
         if source.type in ("file", "folder") and not os.path.lexists(source.place):
             problem = f"{source.place} is gone; its documents are kept"
@@ -122,6 +124,9 @@ def _disk(library: Library) -> Iterator[Problem]:
     if free < 2 * size:
         problem = f"has {free:,} bytes left; a backup or repair needs {size:,}"
         yield Problem("disk", problem, "Make room, then go on")
+    if why := disks.why_unsafe(str(path)):
+        problem, _, fix = why.partition(". ")
+        yield Problem("disk", problem, fix)
     if not os.access(path, os.W_OK):
         yield Problem("disk", f"{path} is read-only", f"chmod u+w {path}")
 

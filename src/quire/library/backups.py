@@ -5,6 +5,7 @@ Always: a backup is checked before it counts; it never replaces a file; restorin
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import time
@@ -15,6 +16,7 @@ from quire import copying
 from quire.errors import LibraryError
 from quire.library.base import OpenLibrary
 
+log = logging.getLogger("quire")
 _BESIDE = ("", "-wal", "-shm")  # the files of a library
 
 
@@ -48,7 +50,9 @@ class Backups(OpenLibrary):
             self.store.backup(path)
             return
         with closing(SqliteStore(path, create=True)) as target, self.store.reading():
-            copying.copy(self.store, target, path)
+            done = copying.copy(self.store, target, path)
+        for address in done.damaged:
+            log.warning("%s is damaged, and is not in the backup.", address)
 
     @classmethod
     def restore(cls, url: str | os.PathLike[str], backup: str | os.PathLike[str]) -> str | None:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from quire import address as addresses
+from quire import disks
 from quire.config import DEFAULT, Config
 from quire.embed.base import Embedder
 from quire.errors import ConnectionLost, NoResults, SettingError, nearest
@@ -71,7 +72,12 @@ class OpenLibrary:
     @classmethod
     def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Self:
         """The library at a path or postgresql:// URL. Raises NoResults if there is none to open."""
-        return cls(open_store(os.fspath(url), create=create), os.fspath(url), config)
+        name = os.fspath(url)
+        is_new = create and not os.path.lexists(name)
+        library = cls(open_store(name, create=create), name, config)
+        if is_new and not library.store.is_shared and (why := disks.why_unsafe(name)):
+            log.warning("%s", why)
+        return library
 
     def close(self) -> None:
         """Close the database and the model."""
@@ -87,6 +93,11 @@ class OpenLibrary:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _purge(self) -> None:
+        """Erase what removed documents left behind in the library's files."""
+        for left in self.store.purge():
+            log.warning("%s", left)
 
     def _document(self, address: str) -> tuple[DocumentRow, str]:
         """The document of an address or id, and what follows the # of the address.

@@ -94,6 +94,17 @@ class Embeddings(OpenLibrary):
         chunk = records.stored_chunk(self.store, found[0], known) if found and known else None
         return records.row_of(found[0], chunk) if found and chunk else None
 
+    def model_problem(self) -> str:
+        """Why searches cannot use the model of the library; "" if they can, or it has none."""
+        meaning = self._meaning("hybrid")
+        if meaning is None or meaning.embedder is None:
+            return meaning.problem if meaning and meaning.problem != _MADE_BY_CALLER else ""
+        try:
+            meaning.embedder.embed_query("test")
+        except EmbeddingError as problem:
+            return str(problem)
+        return ""
+
     def unembeddable(self) -> dict[str, str]:
         """Documents that the model refused in the last run, and why."""
         failures = self.store.embedding_failures()

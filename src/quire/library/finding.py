@@ -11,10 +11,11 @@ from quire import reading, records, retaking, searcher
 from quire.address import is_in_collection, of_document, parse_id
 from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
-from quire.errors import LibraryError, NoResults
+from quire.errors import Damaged, LibraryError, NoResults
 from quire.ingest import named
 from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
+from quire.progress import Progress, Silent
 from quire.reading import Reading
 from quire.records import StoredChunk, StoredSection
 from quire.searcher import Found
@@ -122,6 +123,18 @@ class Finding(Embeddings):
     def status(self) -> Counts:
         """What is in the library."""
         return self.store.counts()
+
+    def damaged(self, progress: Progress | None = None) -> list[str]:
+        """The addresses of documents whose stored text is not what was written. Every text is compared."""
+        rows, shown, found = self.documents(), progress or Silent(), list[str]()
+        shown.begin("comparing texts with their checksums", len(rows), "documents")
+        for row in rows:
+            try:
+                self.source(row.address)
+            except Damaged:
+                found.append(row.address)
+            shown.advance(1)
+        return found
 
     def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
         """A document or a section of it, exactly as it stands; by address, id, heading or path `A > B`."""

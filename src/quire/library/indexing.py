@@ -245,13 +245,14 @@ class Indexing(Embeddings):
         *addresses: str,
         collection: str | None = None,
         paths: Iterable[str] = (),
+        purge: bool = False,
         dry_run: bool = False,
     ) -> list[DocumentRow]:
         """Remove documents by address or id, or a collection, or some paths of it; returns what was removed.
 
         A branch of a project is the collection `project@branch`; `project@*` are all its branches. What is
-        removed stays removed: a refresh does not bring it back, adding it by name does. `dry_run` only
-        returns it.
+        removed stays removed: a refresh does not bring it back, adding it by name does. `purge` also erases
+        what is left of removed documents in the library's files. `dry_run` only returns what would go.
         """
         self._adopt()
         within = given_names(paths, "paths")
@@ -269,6 +270,8 @@ class Indexing(Embeddings):
             sync.remove_collection(self.store, collection, rows)
         elif not dry_run:
             sync.remove_documents(self.store, rows)
+        if purge and not dry_run:
+            self._purge()
         return rows
 
     def _whole(self, address: str) -> DocumentRow:

@@ -120,6 +120,8 @@ class Memories(Finding):
             rows = list(named) if addresses else self._filtered(filters)
         if not dry_run:
             self.store.remove([row.seq for row in rows])
+            if rows:
+                self._purge()
         return rows
 
     def export(self, target: str | os.PathLike[str] | TextIO) -> int:

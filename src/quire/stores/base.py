@@ -67,6 +67,10 @@ class Admin(Protocol):
         """Writes inside wait at most so long for other processes. Then they raise LibraryError."""
         ...
 
+    def purge(self) -> list[str]:
+        """Erase what removed documents left behind; returns where it still is, in sentences."""
+        ...
+
     def settle(self) -> None:
         """Checkpoint, so that a copy of the file has the whole library, unless others are reading it."""
         ...

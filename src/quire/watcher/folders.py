@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
+from quire import disks
 from quire.sources import files
 from quire.sources.ignore import IGNORE_FILES
 from quire.stores import SourceRow
-
-# File systems that may not report what other machines change.
-_REMOTE = ("nfs", "cifs", "smb", "9p", "fuse", "virtiofs", "vboxsf", "afs", "ceph", "lustre")
 
 
 class Folders:
@@ -29,9 +26,8 @@ class Folders:
 
     def remote(self) -> dict[int, str]:
         """The sources on file systems that may not report changes, and what these are."""
-        mounts = _mounts()
-        kinds = {source.seq: _file_system(real, mounts) for real, source in self._real}
-        return {number: kind for number, kind in kinds.items() if kind.startswith(_REMOTE)}
+        kinds = {source.seq: disks.network(real) for real, source in self._real}
+        return {number: kind for number, kind in kinds.items() if kind}
 
     def places(self, path: str) -> Iterator[tuple[int, str]]:
         """The sources that a changed path belongs to, each with the path from its root; "" is all of it."""
@@ -81,17 +77,3 @@ def _is_other_kind(path: str, source: SourceRow) -> bool:
     if source.options.include or path.lower().endswith(files.ENDINGS):
         return False
     return os.path.isfile(path)  # noqa: PTH113
-
-
-def _mounts() -> list[tuple[str, str]]:
-    """The mount points of this machine, and the types of their file systems; none but on Linux."""
-    try:
-        lines = Path("/proc/self/mounts").read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return []
-    return [(fields[1].replace("\\040", " "), fields[2]) for fields in map(str.split, lines)]
-
-
-def _file_system(place: str, mounts: list[tuple[str, str]]) -> str:
-    above = [(point, kind) for point, kind in mounts if point == place or _below(place, point)]
-    return max(above, key=lambda one: len(one[0]), default=("", ""))[1]

@@ -17,10 +17,15 @@ from quire.stores.postgres.database import Connection, PostgresDatabase, next_ge
 from quire.stores.postgres.ids import count_wrong_keys
 from quire.stores.postgres.schema import CHECKS
 from quire.stores.postgres.sources import PostgresSources
+from quire.stores.postgres.terms import REPEATED
 from quire.stores.rows import DocumentRow
 
 __all__ = ["PostgresStore"]
 
+_UNUSED_TERMS = (
+    "DELETE FROM quire.vocabulary AS v WHERE NOT EXISTS (SELECT 1 FROM quire.words AS w"
+    f" WHERE w.collection = v.collection AND w.terms && ARRAY[v.number, v.number - {REPEATED - 1} - 1])"
+)
 _HELD = (
     *("documents", "sections", "chunks", "words"),
     *("vectors", "embedded", "remembered", "embedding_failures", "fetches", "tags", "sources", "members"),
@@ -63,6 +68,18 @@ class PostgresStore(PostgresSources):
             yield
         finally:
             self.db.patience = before
+
+    def purge(self) -> list[str]:
+        """Erase what removed documents left behind; returns where it still is, in sentences."""
+
+        def action(db: Connection) -> None:
+            db.execute("DELETE FROM quire.remembered")
+            db.execute(_UNUSED_TERMS)
+            next_generation(db)
+
+        self.db.write(action)
+        self.db.vacuum()
+        return ["The server may still have it in its own log and in its backups. Ask whoever runs it."]
 
     def settle(self) -> None:
         """Nothing is left to do: the server keeps its own log."""

@@ -339,6 +339,18 @@ class PostgresDatabase:
             time.sleep(wait)
             wait = min(2 * wait, 2.0)
 
+    def vacuum(self) -> None:
+        """Have the server take back the room of deleted rows. Only the owner of the tables can."""
+        db = self._connection()
+        try:
+            db.autocommit = True
+            for table in ("documents", "sections", "chunks", "words", "vectors", "remembered", "vocabulary"):
+                db.execute(f"VACUUM quire.{table}")
+        except psycopg.Error as problem:
+            log.info("not vacuumed: %s", message_of(problem))
+        finally:
+            self._pool.putconn(db)
+
 
 class PostgresPart:
     """A part of a store, on the database that all parts share."""

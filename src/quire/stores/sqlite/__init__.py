@@ -11,12 +11,12 @@ from quire.stores.checks import VERIFIED_BYTES, is_intact
 from quire.stores.rows import DocumentRow
 from quire.stores.sqlite.backups import SqliteBackups
 from quire.stores.sqlite.ids import count_wrong_keys
-from quire.stores.sqlite.sources import SqliteSources
+from quire.stores.sqlite.purging import SqlitePurging
 
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore(SqliteSources, SqliteBackups):
+class SqliteStore(SqlitePurging, SqliteBackups):
     """A library in one SQLite file."""
 
     is_shared = False

@@ -43,6 +43,8 @@ _ADD_FACTS = (
     "INSERT OR IGNORE INTO facts VALUES ('id', lower(hex(randomblob(16))))",
     "INSERT OR IGNORE INTO facts VALUES ('history', '0:' || lower(hex(randomblob(4))))",
 )
+# Of a library that was made with secure_delete, or rewritten since: nothing deleted is left in its pages.
+NOTHING_TO_ERASE = "INSERT OR REPLACE INTO facts VALUES ('erased', '1')"
 _REPAIR = "To find out more, and to repair it: quire doctor"
 _REPLACEMENTS = 20  # of the file while a transaction is begun
 
@@ -272,7 +274,7 @@ class SqliteDatabase(FileConnection):
             for number, step in migrate.steps("sqlite"):
                 for statement in migrate.statements(step) if number > done else ():
                     self.db.execute(statement)
-            for statement in _ADD_FACTS:
+            for statement in _ADD_FACTS if done else (*_ADD_FACTS, NOTHING_TO_ERASE):
                 self.db.execute(statement)
             self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self.db.execute(f"PRAGMA user_version = {migrate.newest('sqlite')}")

@@ -368,6 +368,7 @@ class FileOpener:
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA secure_delete = ON")  # see purging.py
             db.execute(f"PRAGMA cache_size = -{_CACHE}")
             db.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.Error:

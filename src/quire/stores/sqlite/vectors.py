@@ -191,6 +191,15 @@ class VectorTable:
                 "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?)", (block, generation, chunks, signatures)
             )
 
+    def drop_cached(self, models: Iterable[Model], generation: int) -> None:
+        """Erase the vectors of texts that are gone."""
+        for model in (one for known in models for one in (known, of_documents(known))):
+            cached = "FROM vectors WHERE chunk IS NULL AND slot >= ? AND slot < ?"
+            rows = self.db.execute(f"SELECT slot {cached}", slots_of(model)).fetchall()
+            self.db.execute(f"DELETE {cached}", slots_of(model))
+            width = width_of(model.dimension)
+            self._patch({slot: (0, bytes(width)) for (slot,) in rows}, width, generation)
+
     def forget(self, model: Model) -> None:
         """Delete all vectors of a model."""
         for one in (model, of_documents(model)):
@@ -279,7 +288,8 @@ class VectorTable:
         for block in range(low >> BLOCK_BITS, (low if last is None else last + BLOCK) >> BLOCK_BITS):
             if self._block_of(block, model) != known.pop(block, None):
                 yield f"vectors: block {block} does not say what the vectors say"
-        yield from (f"vectors: block {block} has no vectors" for block in known)
+        filled = (block for block, content in known.items() if any(map(any, content)))
+        yield from (f"vectors: block {block} has no vectors" for block in filled)
 
     def _block_of(self, block: int, model: Model) -> tuple[bytes, bytes]:
         """The block that the vectors in its slots make."""

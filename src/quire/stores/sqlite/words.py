@@ -76,8 +76,12 @@ class Fts5:
         counts = dict(self.db.execute(facts).fetchall())
         removed = counts.get("removed", 0)
         if removed - counts.get("tidied", 0) > max(_MANY_REMOVED, written - removed):
-            self.db.execute("INSERT INTO words (words) VALUES ('optimize')")
+            self.compact()
             self.db.execute("INSERT OR REPLACE INTO facts VALUES ('tidied', ?)", (str(removed),))
+
+    def compact(self) -> None:
+        """Write the index anew, without the terms that are only marked as deleted."""
+        self.db.execute("INSERT INTO words (words) VALUES ('optimize')")
 
     def size(self) -> int:
         """How many chunks are in the index."""

@@ -153,6 +153,7 @@ def refresh(
 @click.option(
     "--path", "paths", multiple=True, help="Only paths of it that begin so, or match a pattern with *."
 )
+@click.option("--purge", is_flag=True, help="Also erase what is left of it in the library's files.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @options.json_flag
 def remove(
@@ -160,19 +161,23 @@ def remove(
     addresses: tuple[str, ...],
     collection: str | None,
     paths: tuple[str, ...],
+    purge: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
     """Remove documents, by address or id, or a collection, from a library. Files are never touched.
 
+    `project@*` are all branches of a project.
+
     \b
     Examples:
       quire remove docs:old.md
+      quire remove docs:secrets.md --purge
       quire remove --collection docs --dry-run
       quire remove --collection docs --path drafts/
     """
     with opening.open_library(library) as opened:
-        rows = opened.remove(*addresses, collection=collection, paths=paths, dry_run=dry_run)
+        rows = opened.remove(*addresses, collection=collection, paths=paths, purge=purge, dry_run=dry_run)
     output.show_gone("remove", rows, dry_run, as_json)
 
 

@@ -13,19 +13,24 @@ from quire.surfaces.cli.group import quire
 
 @quire.command()
 @options.library_option
+@click.option("--deep", is_flag=True, help="Also compare the text of every document with its checksum.")
 @options.json_flag
-def status(library: str | None, as_json: bool) -> None:
+def status(library: str | None, deep: bool, as_json: bool) -> None:
     """Say what is in a library, and whether it is sound.
 
     \b
     Examples:
       quire status
+      quire status --deep
       quire status --json
     """
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened:
+    with opening.open_library(library) as opened, output.progress_bar() as bar:
         counts, wrong = opened.status(), opened.store.check()
+        if deep:
+            repair = "To repair it: quire doctor --repair"
+            wrong += [f"{address} is not what was written. {repair}" for address in opened.damaged(bar)]
         shown = render.status_json(opened.url, counts, wrong, opened.unembeddable())
     if as_json:
         output.print_json(shown)
@@ -68,6 +73,11 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
         output.print_json(asdict(done))
     else:
         click.echo(render.copied_line(done))
+    for address in done.damaged:
+        output.note(
+            f"{render.line(address)} is damaged, and was not copied. To repair it: quire doctor --repair"
+        )
+    sys.exit(render.PARTLY if done.damaged else render.DONE)
 
 
 @quire.command()
