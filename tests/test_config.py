@@ -195,9 +195,18 @@ def ollama_parallel(folder: Path, **given: str) -> tuple[int, tuple[str, ...]]:
 def test_the_variable_of_ollama_bounds_parallel_requests(tmp_path: Path) -> None:
     """003: OLLAMA_NUM_PARALLEL bounds parallel embedding where it is set; the default is 4."""
     assert ollama_parallel(tmp_path) == (4, ())
-    for said, number in {"1": 1, " 2 ": 2, "8": 8, "1000": 64, "0": 4, "": 4}.items():
+    for said, number in {
+        "1": 1,
+        " 2 ": 2,
+        "8": 8,
+        "1000": 64,
+        "1000000000": 64,
+        "9" * 99: 64,
+        "0": 4,
+        "": 4,
+    }.items():
         assert ollama_parallel(tmp_path, OLLAMA_NUM_PARALLEL=said) == (number, ())
-    for said in ("many", "-1", "1.5"):
+    for said in ("many", "-1", "1.5", "9" * 100):
         note = f"OLLAMA_NUM_PARALLEL must be a whole number, not {said!r}. It is ignored."
         assert ollama_parallel(tmp_path, OLLAMA_NUM_PARALLEL=said) == (4, (note,))
 

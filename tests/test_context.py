@@ -315,7 +315,7 @@ def test_text_cannot_fake_a_citation() -> None:
     context = packed(match(source(text, f"a\n{FAKE}\n.md"), "zebra"))
     shown = render.context_markdown(context)
     assert_only_citations_are_headings(context, shown)
-    assert shown.startswith(f"## [1] c:a {FAKE} .md")
+    assert shown.startswith(rf"## [1] c:a\u{{a}}{FAKE}\u{{a}}.md")
     assert "\n``````\n" in shown
 
 

@@ -8,8 +8,10 @@ from collections.abc import Callable
 import pytest
 
 import quire
-from quire.config import STRATEGIES
+from quire import sentences
+from quire.config import STRATEGIES, override
 from quire.errors import BrokenInvariant
+from quire.snippet import densest, snippet
 
 HOSTILE: dict[str, Callable[[int], str]] = {
     "headings": lambda n: "# heading\n\ntext\n" * n,
@@ -36,6 +38,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "link definitions": lambda n: "".join(f"[r{i}]: /u\n" for i in range(n)) + "# [r1] x\n\ny\n",
     "flags": lambda n: "🇫🇷" * 5 * n,
     "carriage returns": lambda n: "a\r" * 4 * n,
+    "stacked accents": lambda n: "a" + "\u0301" * 4 * n,
 }
 SIZE = 6000
 
@@ -52,14 +55,10 @@ def seconds(text: str) -> float:
     return time.process_time() - started
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_time_grows_with_the_input(name: str) -> None:
-    """BAD_INPUTS: 100,000 headings, 300 KB of >, 1 MB of *, 50,000 nested brackets → linear time.
-
-    Growth is the claim: a quadratic stage shows ×4 every time, a busy machine only now and then.
-    """
-    make, size, ratios = HOSTILE[name], SIZE, list[float]()
-    while (once := min(seconds(make(size)) for _ in range(2))) < 0.05 and size < 64 * SIZE:
+def assert_linear(make: Callable[[int], str], seconds: Callable[[str], float], size: int) -> None:
+    """Growth is the claim: a quadratic stage shows ×4 every time, a busy machine only now and then."""
+    most, ratios = 64 * size, list[float]()
+    while (once := min(seconds(make(size)) for _ in range(2))) < 0.05 and size < most:
         size *= 2  # too quick to measure: take more of it
     while len(ratios) < 5:
         ratios.append(min(seconds(make(2 * size)) for _ in range(2)) / max(once, 0.02))
@@ -67,6 +66,39 @@ def test_time_grows_with_the_input(name: str) -> None:
             return
         once = max(once, seconds(make(size)))
     assert min(ratios) <= 2.5
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_time_grows_with_the_input(name: str) -> None:
+    """BAD_INPUTS: 100,000 headings, 300 KB of >, 1 MB of *, 50,000 nested brackets → linear time."""
+    assert_linear(HOSTILE[name], seconds, SIZE)
+
+
+@pytest.mark.parametrize(("mark", "counter"), [("-", "bpe"), ("-", "words"), ("\u0301", "bpe")])
+def test_counters_take_linear_time_under_the_smallest_limits(mark: str, counter: str) -> None:
+    """Issue: bpe counting of dash runs, words with max_tokens=1, stacked accents over the limit."""
+    config = override(quire.Config(), {"tokens": {"counter": counter}})
+
+    def seconds(text: str) -> float:
+        started = time.process_time()
+        quire.chunk(text, "auto", max_tokens=8, config=config)
+        quire.chunk(text, "windows", max_tokens=1, min_chars=0, config=config)
+        quire.chunk(text, "windows", max_tokens=16, min_chars=0, config=config)
+        return time.process_time() - started
+
+    assert_linear(lambda n: mark * n, seconds, 4000)
+
+
+@pytest.mark.parametrize("mark", ["`", "A?"])
+def test_sentences_are_found_in_linear_time(mark: str) -> None:
+    """Issue: 1.28 MB of backtick runs took 24 s."""
+
+    def seconds(text: str) -> float:
+        started = time.process_time()
+        sentences.ends(text, 0, len(text))
+        return time.process_time() - started
+
+    assert_linear(lambda n: (mark * n)[:n], seconds, 8000)
 
 
 def test_a_hundred_thousand_headings() -> None:
@@ -82,3 +114,29 @@ def test_one_line_of_fifty_megabytes() -> None:
     chunks = quire.chunk("word " * 10_000_000, path="a.md")
     assert max(chunk.tokens for chunk in chunks) <= 800
     assert chunks[-1].byte_end == 50_000_000
+
+
+LONG: dict[str, Callable[[int], str]] = {
+    "one word": lambda n: "zebra," * n,
+    "no spaces": lambda n: "斑马" * n,
+    "fences": lambda n: "```zebra\nzebra\n" * n,
+    "many terms": lambda n: " ".join(f"w{i}" for i in range(n)),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_snippet_takes_linear_time_and_is_short(name: str) -> None:
+    """Issue: snippets of long sections took 22 s at 533 KB; of a text without spaces, all was shown."""
+    terms = {"zebra", "斑马", "马斑", *(f"w{i}" for i in range(2000))}
+
+    def seconds(text: str) -> float:
+        started = time.process_time()
+        shown = snippet(text, terms)
+        start, end = densest(text, terms, 800)
+        taken = time.process_time() - started
+        assert "**" in shown
+        assert len(shown.replace("*", "")) <= 50 * 21 + 4
+        assert end - start <= 800
+        return taken
+
+    assert_linear(LONG[name], seconds, 2000)

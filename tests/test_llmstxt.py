@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.sources.web import llmstxt
+from quire.sources.web import llmstxt, urls
+from quire.sources.web.full import urls_of
 from quire.sources.web.llmstxt import FullPage, Link
 from tests.markdowns import FULL_FILES, SHARED, markdown, needs_shared
 
@@ -20,12 +22,12 @@ BASE = "https://example.com/docs/llms.txt"
 
 
 def links(text: str, base: str = BASE) -> list[tuple[str, str, str]]:
-    return [(link.title, link.url, link.notes) for link in llmstxt.parse_index(text, base).links]
+    return [(link.title, link.url, link.notes) for link in llmstxt.links(text, base)]
 
 
 def test_an_index_as_the_standard_writes_it() -> None:
     """Title, sections, links with notes, and what is optional."""
-    index = llmstxt.parse_index(
+    found = llmstxt.links(
         """# Water
 
 > How water is
@@ -43,12 +45,11 @@ Some details, and [a plan](/plan.md) without a base.
 - [History](https://example.com/history.md): old things
 """
     )
-    assert index.title == "Water"
-    assert index.links == (
+    assert list(found) == [
         Link("Pumps", "https://example.com/pumps.md", "how they work", "Docs", False),
         Link("Valves", "https://example.com/valves.md", "", "Docs", False),
         Link("History", "https://example.com/history.md", "old things", "Optional", True),
-    )
+    ]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
@@ -57,12 +58,10 @@ Some details, and [a plan](/plan.md) without a base.
 def test_any_list_is_a_list(bullet: str, mark: str, newline: str) -> None:
     """BAD_INPUTS: BOM, CRLF, `*` bullets, prose between links."""
     text = f"{mark}# T\n\n## S\nSome prose.\n{bullet} [A](/a.md): one\nMore.\n\n{bullet} [B](/b.md): two"
-    index = llmstxt.parse_index(text.replace("\n", newline), BASE)
-    assert index.title == "T"
-    assert index.links == (
+    assert list(llmstxt.links(text.replace("\n", newline), BASE)) == [
         Link("A", "https://example.com/a.md", "one", "S", False),
         Link("B", "https://example.com/b.md", "two", "S", False),
-    )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -161,9 +160,7 @@ def test_sections_are_the_headings_above_whatever_their_level() -> None:
 # Two
 [5](/5)
 """
-    index = llmstxt.parse_index(text, BASE)
-    assert index.title == "One"
-    assert [(link.title, link.section, link.optional) for link in index.links] == [
+    assert [(link.title, link.section, link.optional) for link in llmstxt.links(text, BASE)] == [
         ("0", "", False),
         ("1", "OPTIONAL", True),
         ("2", "Deeper", True),
@@ -173,28 +170,12 @@ def test_sections_are_the_headings_above_whatever_their_level() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ("", None),
-        ("just text", None),
-        ("## A\n> not of the site\n", None),
-        ("# A `b`\n\ntext\n", "A b"),
-        ("A\n===\n> q", "A"),
-        ("# A\n## B\n> q", "A"),
-    ],
-)
-def test_title(text: str, title: str | None) -> None:
-    """H1 the only requirement, and not even that."""
-    assert llmstxt.parse_index(text).title == title
-
-
 @needs_shared
 @pytest.mark.parametrize("name", ["genaiscript", "langwatch", "litellm", "mistral", "wormhole"])
 def test_every_link_of_a_real_index_is_found(name: str) -> None:
     """Real files, their links counted by a plain expression."""
     text = (LLMS / f"{name}-llms.txt").read_text("utf-8")
-    found = {link.url for link in llmstxt.parse_index(text).links}
+    found = {link.url for link in llmstxt.links(text)}
     assert {url.partition("#")[0] for url in re.findall(r"\]\((https?://[^)\s]+)\)", text)} <= found
 
 
@@ -216,7 +197,8 @@ def test_every_link_of_a_real_index_is_found(name: str) -> None:
 def test_an_index_is_read_in_linear_time(text: str) -> None:
     """BAD_INPUTS: 10,000 links; nothing a stranger writes takes long."""
     start = time.process_time()
-    llmstxt.parse_index(text, BASE)
+    for _ in llmstxt.links(text, BASE):
+        pass
     assert time.process_time() - start < 20
 
 
@@ -225,9 +207,53 @@ def test_an_index_is_read_in_linear_time(text: str) -> None:
 )
 def test_any_text_is_an_index(text: str) -> None:
     """BAD_INPUTS: every link is on the web and given once."""
-    found = [link.url for link in llmstxt.parse_index(text, BASE).links]
+    found = [link.url for link in llmstxt.links(text, BASE)]
     assert len(set(found)) == len(found)
     assert all(re.match(r"https?://[^/]", url) for url in found)
+
+
+def many_links(count: int) -> str:
+    return "".join(f"- [Page {n}](https://e.org/{n}): notes on {n}\n" for n in range(count))
+
+
+def test_links_are_given_one_by_one() -> None:
+    """Issue: an llms.txt of 10⁶ links took 723 MB. Now it takes some copies of its text."""
+    text = many_links(5_000)
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in llmstxt.links(text, BASE)) == 5_000
+        assert tracemalloc.get_traced_memory()[1] < 6 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_plain_links_need_no_parser_of_urls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue: an llms.txt of 10⁶ links took 55 s; most of that was to join and parse URLs."""
+    parsed, parse = list[str](), urls._parsed
+
+    def counted(url: str) -> urls.Target:
+        parsed.append(url)
+        return parse(url)
+
+    monkeypatch.setattr(llmstxt, "_absolute", None)
+    monkeypatch.setattr(urls, "_parsed", counted)
+    urls._origin.cache_clear()
+    found = [str(urls.target_of(link.url)) for link in llmstxt.links(many_links(500) + "- [R](/r)", BASE)]
+    assert found == [*(f"https://e.org/{n}" for n in range(500)), "https://example.com/r"]
+    assert parsed == ["https://e.org", "https://example.com"]
+
+
+@given(
+    st.lists(st.sampled_from(["/", "a", "B.md", ".", "..", "-", "~", "_", "?", "#", "%41", ":"]), min_size=1)
+)
+def test_plain_links_mean_what_a_parser_reads(pieces: list[str]) -> None:
+    """Without the parser of URLs, links lead to the same places."""
+    target = "".join(pieces)
+    for base in (BASE, "https://e.org", "http://127.0.0.1:80/x", ""):
+        assert llmstxt._resolver(base)(target) in (llmstxt._absolute(base, target), "")
+        assert bool(llmstxt._resolver(base)(target)) == (llmstxt._absolute(base, target) not in ("", base))
+    url = f"https://e.org:8443/{target}"
+    assert urls.target_of(url) == urls._parsed(url)
 
 
 # ------------------------------------------------------------------------------------------ llms-full.txt
@@ -407,6 +433,15 @@ def test_a_full_file_is_split_in_linear_time(text: str) -> None:
     start = time.process_time()
     llmstxt.pages(text)
     assert time.process_time() - start < 40  # quadratic time would be hours
+
+
+def test_pages_of_one_name_are_numbered_in_linear_time() -> None:
+    """Issue: 16,000 pages without names of their own took quadratic time."""
+    start = time.process_time()
+    found = urls_of([FullPage("Page", None, 0, 1)] * 40_000, BASE, set())
+    assert time.process_time() - start < 20  # it took minutes
+    assert found[:2] == [f"{BASE}#Page", f"{BASE}#Page-2"]
+    assert len(set(found)) == 40_000
 
 
 PIECE = st.sampled_from(

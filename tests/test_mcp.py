@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 
+from quire.address import meant
 from quire.config import TokenSettings, override
 from quire.errors import SettingError
 from quire.library import Library
-from quire.surfaces.mcp.text import Page, fenced, meant, on_one_line, quoted, visible
+from quire.surfaces.mcp.text import Page, fenced, on_one_line, quoted, visible
 from quire.surfaces.mcp.tools import TOOLS
 from quire.tokens import counter
 from tests.mcp_client import (
@@ -651,5 +652,42 @@ def test_documents_are_resources(place: Path) -> None:
             assert error.value.code == -32602
         with pytest.raises(MCPError, match="cursor"):
             await client.list_resources(cursor="nonsense")
+
+    talk(parameters(place), work)
+
+
+THOUSAND = range(1000)
+
+
+def test_a_thousand_names_get_a_bounded_answer(place: Path) -> None:
+    """BAD_INPUTS: 1,000 paths → answered, bounded; one more is refused by name."""
+    for number in THOUSAND:
+        (place / "docs" / f"{number}.md").write_text(f"# T{number}\n\nzebra\n")
+
+    async def work(client: Client) -> None:
+        got = await refused(client, "add", sources=[f"no{number}.md" for number in THOUSAND], max_tokens=500)
+        assert "1,000 failed" in got
+        assert "no0.md: no such file or folder" in got
+        assert tokens_of(got) <= 500
+        assert "outside the folders" in await refused(client, "add", sources=[f"/{n}.md" for n in THOUSAND])
+        assert "1,002 added" in await ask(client, "add", sources=["."])
+        paths = [f"{number}.md" for number in THOUSAND]
+        assert "100 results" in await ask(client, "search", query="zebra", paths=paths, limit=100)
+        addresses = [f"docs:{path}" for path in paths]
+        got = await refused(client, "remove", addresses=[f"no:{number}" for number in THOUSAND])
+        assert "No document 'no:0' is indexed" in got
+        got = await ask(client, "remove", addresses=addresses, dry_run=True, max_tokens=300)
+        assert "Would remove 1,000 documents" in got
+        assert tokens_of(got) <= 300
+        with Library.open(place / "l.db", config=WORDS) as library:
+            ids = [row.id for row in library.documents() if row.path in paths]
+        assert "Removed 1,000 documents" in await ask(client, "remove", addresses=ids)
+        assert "at most 1000 items" in await refused(client, "remove", addresses=[*addresses, "one more"])
+        got = await refused(client, "remove", addresses=["x" * 5001] * 1000)
+        assert "addresses.0: string should have at most 5000 characters" in got
+        assert len(got) < 1000
+        with pytest.raises(MCPError, match="No tool 'xxx") as told:
+            await client.call_tool("x" * 100_000, {})
+        assert len(str(told.value)) < 1000
 
     talk(parameters(place), work)

@@ -371,11 +371,24 @@ def test_half_an_emoji_is_answered(place: Path) -> None:
 
 
 def test_a_line_that_is_no_message_is_answered(place: Path) -> None:
-    """JSON-RPC: a parse error has no id. The server goes on; a blank line is nothing."""
+    """JSON-RPC: a parse error has no id, a wrong request has its own. The server goes on."""
     wire = Wire(place)
     for line in ("{", '"\\u{d800}"', "[]", '{"a": 1}', "\ufffd"):
         got = wire.say(f"\n{line}")
         assert (got["id"], got["error"]["code"]) == (None, -32700), line
+    for line, id in (
+        (r'"id": 7, "params": "\ud800"', 7),
+        (r'"id": "\ud800", "params": 5', "\ufffd"),
+        ('"id": 9', 9),
+    ):
+        got = wire.say(f'{{"jsonrpc": "2.0", {line}, "method": 5}}')
+        assert (got["id"], got["error"]["code"]) == (id, -32600), line
+    for line in (
+        '"id": true, "method": 5',
+        f'"id": 1{"0" * 5000}, "method": 5',
+        f'"id": 8, "params": {"[" * 100_000}',
+    ):
+        assert wire.say(f'{{"jsonrpc": "2.0", {line}}}')["id"] is None
     assert wire.ask("tools/call", name="search", arguments={"query": "x"})
     assert wire.close() == ""
 

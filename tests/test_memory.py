@@ -267,7 +267,8 @@ def test_what_is_not_there_is_told_from_no_match(library: Library) -> None:
     with pytest.raises(NoResults, match="Nothing is remembered yet"):
         library.recall("deploy")
     library.remember("We deploy on Tuesdays.")
-    assert library.recall("xyzzy").notes[0].startswith("No match in 1 document")
+    assert library.recall("xyzzy").notes == ("No match in 1 memory (1 chunk in the library).",)
+    assert library.recall("deploy", tags="z").notes == ("Nothing remembered is within these filters.",)
     with pytest.raises(NoResults, match="No collection 'memori'"):
         library.recall("deploy", collection="memori")
     for said in ("yesterday", "7", "2026-13-01", "999999w", "10000-01-01", "0001-01-01"):

@@ -167,6 +167,78 @@ def test_a_full_disk_keeps_the_old_version_of_every_document(tmp_path: Path) -> 
         assert opened.store.check() == []
 
 
+FULL = """
+import os, resource, subprocess, sys
+from pathlib import Path
+from quire.errors import LibraryError
+from quire.library import Library
+from tests.words import WORDS
+
+def limit():  # too little for the files beside a library
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+
+def fill():
+    rest = place / "rest"
+    with rest.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            return rest.unlink
+
+def add(library, path):
+    try:
+        library.add(content="# New\\n\\n" + "zebra words. " * 3000, path=path, collection="c")
+    except LibraryError as error:
+        print(error)
+
+place, is_mounted = Path(sys.argv[1]), sys.argv[2] == "mounted"
+if is_mounted and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place]).returncode:
+    sys.exit(77)
+with Library.open(place / "l.db", create=True, config=WORDS) as library:
+    add(library, "old.md")
+for is_open in (False, True):
+    if not is_open:
+        end = (fill if is_mounted else limit)()
+    with Library.open(place / "l.db", config=WORDS) as library:
+        if is_open:
+            end = (fill if is_mounted else limit)()
+        print(*{result.path for result in library.search("zebra").results})
+        print(len(library.read("c:old.md").text), library.store.check())
+        add(library, "new.md")
+        print(library.status().documents)
+        end()
+        add(library, "new.md")
+        print(library.status().documents, library.store.check())
+        library.remove("c:new.md")
+"""
+
+
+@pytest.mark.parametrize("how", ["limited", "mounted"])
+def test_a_library_on_a_full_disk_is_searched_and_written_once_there_is_room(
+    tmp_path: Path, how: str
+) -> None:
+    """BAD_INPUTS: full disk → reading works, the cause is named; also if it was full before."""
+    space = ["unshare", "-rm"] if how == "mounted" else []
+    command = [*space, sys.executable, "-c", FULL, str(tmp_path), how]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=crash.ROOT, timeout=50
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare")
+    if done.returncode and ("unshare" in done.stderr or done.returncode == 77):
+        pytest.skip("no file system may be mounted here")
+    why = "the disk is full. Make room, then do it again"
+    if how == "limited":
+        why = "disk I/O error: the disk fails, or files may not be larger (ulimit -f)"
+    before = [f"{tmp_path}/l.db: cannot be written to: {why}"]
+    meanwhile = [f"{tmp_path}/l.db: nothing was written: {why}"]
+    found = ["old.md", "39007 []"]
+    assert done.stdout.splitlines() == [*found, *before, "1", "2 []", *found, *meanwhile, "1", "2 []"], done
+
+
 # ------------------------------------------------------------------------------------------- read-only
 
 READ = """

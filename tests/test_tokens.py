@@ -23,14 +23,19 @@ def test_counters_count(name: str, tokens: int) -> None:
     assert counter(TokenSettings(name)).count(text, 0, len(text)) == tokens
 
 
-@given(st.text(alphabet="ab cd,.\n中🙂", max_size=80), st.integers(1, 20), st.sampled_from(NAMES))
+PIECES = [*"ab cd,.\n中🙂\u0301", "'s", "    ", "-" * 64, "//" + "-" * 80]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=80).map("".join), st.integers(0, 20), st.sampled_from(NAMES)
+)
 def test_a_budget_reaches_no_further_than_it_counts(text: str, budget: int, name: str) -> None:
     """The text within reach is never over the budget, and reaches the end if all of it fits."""
     chosen = counter(TokenSettings(name))
     reach = chosen.reach(text, 0, len(text), budget)
     assert chosen.count(text, 0, reach) <= budget
-    if chosen.count(text, 0, len(text)) <= budget:
-        assert reach == len(text)
+    assert chosen.fits(text, 0, len(text), budget) == (chosen.count(text, 0, len(text)) <= budget)
+    assert chosen.fits(text, 0, len(text), budget) == (reach == len(text))
 
 
 def test_chunks_are_counted_by_the_counter_chosen() -> None:

@@ -220,6 +220,19 @@ def test_a_guessed_encoding_is_recorded(web: Site, library: Library) -> None:
     assert found(library, "café") == ["menu.md"]
 
 
+def test_a_false_utf_16_is_seen_through(web: Site, library: Library, tmp_path: Path) -> None:
+    """BAD_INPUTS: declared UTF-16 over UTF-8 bytes → seen through, warned; on the web and in files."""
+    page = '<!doctype html><meta charset="utf-16"><title>Menü</title><h1>Menü</h1><p>café</p>'
+    said = "it declares UTF-16, but is UTF-8"
+    url = web.page("/menu.md", "# Menü\n\ncafé\n".encode(), content_type="text/markdown; charset=utf-16")
+    assert library.add(url).warnings == [f"menu.md: {said}"]
+    assert library.add(web.page("/page.html", page.encode())).warnings == [f"page.html: {said}"]
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "menu.html").write_text(page)
+    assert library.add(tmp_path / "d").warnings == [f"menu.html: {said}"]
+    assert [text for text in texts(library).values() if "café" not in text] == []
+
+
 def test_a_page_in_utf_16_is_read(web: Site, library: Library) -> None:
     """BAD_INPUTS: UTF-16 with BOM → decoded."""
     assert library.add(web.page("/u.md", "# Ünï\n".encode("utf-16"))).warnings == []
@@ -1410,7 +1423,7 @@ def test_a_page_that_ends_its_reader_fails_alone(
 def test_a_page_that_takes_too_long_fails_alone(web: Site, library: Library) -> None:
     """Issue: a document is prepared within limits, and a hostile one costs itself only."""
     library.config = override(library.config, {"ingest": {"max_seconds": 0.5}})
-    slow = web.page("/slow", b"`" * 150_000, content_type="text/plain")
+    slow = web.page("/slow", b"`" * 1_500_000, content_type="text/plain")
     url = web.page("/llms.txt", index("/slow", "/quick"))
     web.page("/quick", b"# Quick", content_type="text/markdown")
     report = library.add(url)

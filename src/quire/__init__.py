@@ -108,6 +108,8 @@ def tree(source: str | bytes | Document, path: str = "", *, config: Config = DEF
         source = Document.from_text(source, path, settings=config.document)
     elif isinstance(source, bytes):
         source = Document.from_bytes(source, path, settings=config.document)
+    elif not isinstance(source, Document):
+        raise SettingError("source", f"must be a string, bytes or a Document, not {type(source).__name__}")
     return Tree(source, config.tree)
 
 

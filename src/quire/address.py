@@ -7,7 +7,7 @@ An id is a UUID derived from an address. Its key is its beginning, by which a da
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from quire.errors import SettingError
@@ -16,6 +16,7 @@ ALL_BRANCHES = "@*"  # at the end of a collection's name; one branch is project@
 _PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _NAMESPACE = UUID("6f1a7c3e-2f0b-5d7e-9a54-0c9f8b1d2e63").bytes
 _ID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
+_CODE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 _KEY_BITS = 47  # SQLite stores a number of so many bits in six bytes
 
 
@@ -37,16 +38,25 @@ def of_part(section: str, part: int, last: int = 0, *, is_root: bool) -> str:
     return f"{section}#~{parts}" if is_root else f"{section}~{parts}"
 
 
-def readings(address: str) -> list[tuple[str | None, str, str]]:
+def readings(address: str) -> Iterator[tuple[str | None, str, str]]:
     """Every way to read an address, as collection, path and what follows the #; the likeliest first."""
-    found: list[tuple[str | None, str, str]] = []
     for place in (len(address), *(i for i, char in enumerate(address) if char == "#")):
         before, rest = address[:place], address[place + 1 :]
         collection, colon, path = before.partition(":")
         if colon:
-            found.append((collection, path, rest))
-        found.append((None, before, rest))
-    return found
+            yield collection, path, rest
+        yield None, before, rest
+
+
+def meant(name: str) -> str:
+    r"""The stored name of one that is shown safely, with codes like `\\u{a}`."""
+    return _CODE.sub(_meant, name)
+
+
+def _meant(found: re.Match[str]) -> str:
+    """The character of a code. A code for no character, or for half of one, stays unchanged."""
+    code = int(found[1], 16)
+    return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else found[0]
 
 
 def names_of(document: str) -> tuple[str, str]:

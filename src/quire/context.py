@@ -431,7 +431,7 @@ def markdown(passages: Sequence[Passage], good_match: bool = True) -> str:
 def _block(number: int, cited: _Cited | Passage) -> str:
     text = safe_lines(cited.text)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    where = f"{one_line(cited.address)} (lines {cited.start_line}–{cited.end_line})"
+    where = f"{safe_name(cited.address)} (lines {cited.start_line}–{cited.end_line})"
     return f"## [{number}] {where}\n{one_line(cited.breadcrumb)}\n{fence}\n{text}\n{fence}\n"
 
 
@@ -444,6 +444,11 @@ def _code(character: int) -> str:
     r"""`\\u{200b}`; for a byte of a name that is not UTF-8, `\\xff`."""
     is_byte = 0xDC80 <= character <= 0xDCFF
     return f"\\x{character - 0xDC00:02x}" if is_byte else f"\\u{{{character:x}}}"
+
+
+def safe_name(name: str) -> str:
+    """A safe name in one line, from which the name can be told."""
+    return safe(name).replace("\n", _code(ord("\n")))
 
 
 def safe_lines(text: str) -> str:

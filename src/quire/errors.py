@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[float32]
 
+_MAX_PART, _MAX_DETAIL = 2000, 10_000  # characters of a part of a message, and of a detail
 Detail = str | float | Sequence[str] | Sequence[int] | None
 
 
@@ -52,7 +53,7 @@ class QuireError(Exception):
 
     def __init__(self, *parts: str, **details: Detail) -> None:
         # One by one: in a whole message, an @ of the second part could end a password of the first.
-        super().__init__(": ".join(map(redact.text, parts)))
+        super().__init__(": ".join(_cut(redact.text(part), _MAX_PART) for part in parts))
         self.details = {name: _hidden(value) for name, value in details.items()}
 
     @property
@@ -76,10 +77,15 @@ def _restored(kind: type[QuireError], args: tuple[object, ...], state: dict[str,
 
 
 def _hidden(value: Detail) -> Any:
-    """A value for JSON, without the secrets of URLs."""
+    """A value for JSON, without the secrets of URLs, and not too long."""
     if isinstance(value, str):
-        return redact.text(value)
+        return _cut(redact.text(value), _MAX_DETAIL)
     return [_hidden(one) for one in value] if isinstance(value, Sequence) else value
+
+
+def _cut(text: str, limit: int) -> str:
+    """A text without its middle, if it is long: the end of a message says what to do."""
+    return text if len(text) <= limit else f"{text[: limit // 2]} … {text[-limit // 2 :]}"
 
 
 class SettingError(QuireError):
@@ -283,6 +289,7 @@ def _tree(kind: type[QuireError]) -> Iterator[type[QuireError]]:
 CODES = {kind.code: kind.__doc__ or "" for kind in _tree(QuireError)}  # every code, and what it means
 
 _LISTED = 20  # names in a message
+_COMPARED = 500  # characters of a name
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -290,7 +297,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     known = list(known)
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
+    close = get_close_matches(str(name)[:_COMPARED], known, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {close[0]!r}?"
     more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""

@@ -23,7 +23,7 @@ from quire.rank import Ranking
 from quire.result import Hit, Merged, Node, Result
 from quire.sources.entries import KINDS
 from quire.spelling import respelled
-from quire.stores import Filters, Model, Store
+from quire.stores import DocumentRow, Filters, Model, Store
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -32,6 +32,7 @@ log = logging.getLogger("quire")
 Nodes = Mapping[tuple[int, int], Node]  # sections by document and position
 _MANY = 500  # chunks to fetch by meaning if some will be left out
 _PROMOTED = {"important": 1.5}
+_NOUNS = {"memory": ("memory", "memories"), "knowledge": ("piece of knowledge", "pieces of knowledge")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,28 +395,33 @@ def _is_within(nodes: Nodes, hit: Hit, whole: set[tuple[int, int]]) -> bool:
 
 def _no_match(store: Store, asked: Query, filters: Filters) -> str:
     """What to say if nothing matches. Raises NoResults if there are only memories to search."""
-    chunks = store.counts().chunks
+    chunks = _counted("chunk", store.counts().chunks)
     documents = store.documents(filters)
     if not documents:
         _check_documents(store, filters)
-        return "No document is within these filters."
+        what = "Nothing remembered" if set(filters.kinds) & set(KINDS) else "No document"
+        return f"{what} is within these filters."
     close = nearest(asked.text, [row.title for row in documents[:5000]])
     said = f" {close}" if close.startswith("Did") else ""
-    noun = "document" if len(documents) == 1 else "documents"
-    return f"No match in {len(documents):,} {noun} ({chunks:,} chunks in the library).{said}"
+    return f"No match in {_counted_kinds(documents)} ({chunks} in the library).{said}"
 
 
 def _check_documents(store: Store, filters: Filters) -> None:
     """Raise NoResults if a library, or a collection, has memories but none of the kinds to search."""
     if set(filters.kinds) & set(KINDS) or store.documents(Filters(filters.collection, filters.kinds)):
         return
-    counts = Counter(row.kind for row in store.documents(Filters(filters.collection, KINDS)))
     where = f"Collection {filters.collection}" if filters.collection else "The library"
-    if has := " and ".join(_remembered(kind, counts[kind]) for kind in KINDS if counts[kind]):
+    if has := _counted_kinds(store.documents(Filters(filters.collection, KINDS))):
         said = f"{where} has no documents, only {has}. Search there with: quire recall"
         raise NoResults(said, missing="documents")
 
 
-def _remembered(kind: str, number: int) -> str:
-    one, more = ("memory", "memories") if kind == "memory" else ("piece of knowledge", "pieces of knowledge")
+def _counted_kinds(rows: Iterable[DocumentRow]) -> str:
+    """How many documents, memories and pieces of knowledge there are, in words."""
+    counts = Counter(row.kind if row.kind in KINDS else "document" for row in rows)
+    return " and ".join(_counted(noun, counts[noun]) for noun in ("document", *KINDS) if counts[noun])
+
+
+def _counted(noun: str, number: int) -> str:
+    one, more = _NOUNS.get(noun, (noun, f"{noun}s"))
     return f"{number:,} {one if number == 1 else more}"

@@ -9,9 +9,9 @@ import re
 from functools import lru_cache
 from typing import Any
 
-# Outside ASCII the segmenter's time grows with the square of the number of sentences (82 s for
-# 400,000 characters of "好。"), so it gets one window at a time.
-_WINDOW, _ASCII_WINDOW = 2048, 65_536
+# The segmenter's time grows with the square of the number of sentences or quotation marks (82 s for 400,000
+# characters of "好。", and "`" is a quotation mark), so it gets one window at a time.
+_WINDOW = 2048
 
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _LONGEST_CHARACTER = 64  # a longer pile of accents or family of emoji may be split
@@ -51,10 +51,12 @@ def character_edge(text: str, low: int, high: int) -> int:
 
 
 def next_character(text: str, low: int, at: int) -> int:
-    """The first place from `at` on that splits no character. A character must begin at `low`."""
-    while _parts_character(text, low, at):
-        at += 1
-    return at
+    """The first place from `at` on that splits no character, if there is one near.
+
+    A character must begin at `low`.
+    """
+    near = range(at, at + _LONGEST_CHARACTER)
+    return next((place for place in near if not _parts_character(text, low, place)), at)
 
 
 def _parts_character(text: str, low: int, at: int) -> bool:
@@ -79,9 +81,8 @@ def ends(text: str, start: int, end: int) -> list[int]:
     """The ends of the sentences of `text[start:end]`; the last is `end`."""
     found: list[int] = []
     boundaries = _segmenter()
-    window = _ASCII_WINDOW if text[start:end].isascii() else _WINDOW
     while start < end:
-        stop = min(end, start + window)
+        stop = min(end, start + _WINDOW)
         inside = [start + int(b["end_index"]) for b in boundaries("en", text[start:stop])]
         inside = [place for place in inside if place < stop]
         found += inside

@@ -160,7 +160,7 @@ def _with_ollama(config: Config, environ: Mapping[str, str], notes: list[str]) -
     An untrusted file may have set fewer. Ollama itself takes 0 for a number of its choice.
     """
     said = environ.get(OLLAMA, "").strip() or "0"
-    if not re.fullmatch("[0-9]{1,9}", said):
+    if not re.fullmatch("[0-9]{1,99}", said):
         notes.append(f"{OLLAMA} must be a whole number, not {said!r}. It is ignored.")
         return config
     embed, number = config.embed, min(int(said), MOST_PARALLEL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -11,6 +12,7 @@ from itertools import accumulate, pairwise
 from quire import analyze
 
 _LEAD = 5  # words before the first match
+_LONGEST = 20  # characters of a word: a longer one, or a run of a script without spaces, counts as several
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
 
 
@@ -31,7 +33,8 @@ def snippet(text: str, terms: Iterable[str], max_words: int = 50) -> str:
 
 @cache
 def _words(most: int) -> re.Pattern[str]:
-    return re.compile(rf"\S+(?:\s+\S+){{0,{max(most, 1) - 1}}}")
+    word = rf"\S{{1,{_LONGEST}}}+"
+    return re.compile(rf"{word}(?:\s*+{word}){{0,{max(most, 1) - 1}}}")
 
 
 def densest(text: str, terms: Iterable[str], size: int) -> tuple[int, int]:
@@ -44,15 +47,21 @@ def densest(text: str, terms: Iterable[str], size: int) -> tuple[int, int]:
     for last, (_, end, term) in enumerate(marks):
         counts[term] += 1
         while end - marks[first][0] > size // 2 and first < last:
-            counts[marks[first][2]] -= 1
+            _discount(counts, marks[first][2])
             first += 1
-        score = sum(count > 0 for count in counts.values()), last - first
-        if score > best:
+        if (score := (len(counts), last - first)) > best:
             best, start = score, max(0, marks[first][0] - size // 4)
     start = _edge(text, start)
     if start + size >= len(text):
         return start, len(text)
     return start, max(start + 1, _edge(text, start + size))
+
+
+def _discount(counts: Counter[str], term: str) -> None:
+    """Count a term once less, so that the number of counts is that of different terms."""
+    counts[term] -= 1
+    if not counts[term]:
+        del counts[term]
 
 
 def _edge(text: str, place: int) -> int:
@@ -68,16 +77,21 @@ def _marks(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     marks: list[tuple[int, int, str]] = []
     for start, end, term in analyze.matches(text, wanted):
         overlaps = marks and start < marks[-1][1]
-        if not overlaps and not (fences and any(a <= start < b for a, b in fences)):
+        if not overlaps and not (fences and _is_within(start, fences)):
             marks.append((start, end, term))
     return marks
+
+
+def _is_within(place: int, spans: list[tuple[int, int]]) -> bool:
+    above = bisect_right(spans, place, key=lambda span: span[0]) - 1
+    return above >= 0 and place < spans[above][1]
 
 
 def _best_window(text: str, marks: list[tuple[int, int, str]], max_words: int) -> int:
     """Where to begin: the window with the most different matches, then the most matches."""
     starts = [_word_start(text, mark[0]) for mark in marks]
     # The number of words before each match: only what is between two is counted.
-    number = list(accumulate(len(text[a:b].split()) for a, b in pairwise([0, *starts])))
+    number = list(accumulate(_count(text[a:b]) for a, b in pairwise([0, *starts])))
     best, begin, last, counts = (0, 0), 0, 0, Counter[str]()
     for first, start in enumerate(starts):
         while last < len(marks) and number[last] < number[first] + max_words - _LEAD:
@@ -85,10 +99,13 @@ def _best_window(text: str, marks: list[tuple[int, int, str]], max_words: int) -
             last += 1
         if (score := (len(counts), last - first)) > best:
             best, begin = score, start
-        counts[marks[first][2]] -= 1
-        if not counts[marks[first][2]]:
-            del counts[marks[first][2]]
+        _discount(counts, marks[first][2])
     return _back(text, begin, _LEAD) if _has_more(text, max_words) else 0
+
+
+def _count(text: str) -> int:
+    """About the number of words."""
+    return max(len(text.split()), len(text) // _LONGEST)
 
 
 def _has_more(text: str, words: int) -> bool:
@@ -97,14 +114,17 @@ def _has_more(text: str, words: int) -> bool:
 
 
 def _word_start(text: str, place: int) -> int:
-    """The start of the word that a place is in."""
-    while place and not text[place - 1].isspace():
-        place -= 1
+    """The start of the word that a place is in; the place itself if that is far."""
+    for at in range(place, max(-1, place - _LONGEST), -1):
+        if not at or text[at - 1].isspace():
+            return at
     return place
 
 
 def _back(text: str, place: int, words: int) -> int:
     """A place some words earlier."""
     for _ in range(words):
-        place = _word_start(text, len(text[:place].rstrip()))
+        end = len(text[:place].rstrip())
+        start = _word_start(text, end)
+        place = start if start < end else max(0, end - _LONGEST)
     return place

@@ -73,12 +73,17 @@ def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
         named_so = (wanted.place, wanted.collection, wanted.kind)
         source = named.path_source(store, all_known, *named_so, config)
     memory.check_collection(store, source.collection, source.kind)
-    known = {known.seq: known for known in all_known}
-    if source.seq not in known and source.type in ("file", "folder"):
+    known = next((s for s in all_known if _is_same(s, source)), None)
+    if known is None and source.type in ("file", "folder"):
         others = [s for s in all_known if wanted.collection in (None, s.collection)]
         named.check_moved(store, others, source, config)
-    source = known.get(source.seq, replace(source, added_at=named.now()))
+    source = known or replace(source, added_at=named.now())
     return _narrowed(named.with_options(source, wanted.include, wanted.exclude, wanted.keep), config)
+
+
+def _is_same(one: SourceRow, other: SourceRow) -> bool:
+    key = (one.type, one.place, one.collection, one.kind)  # what their numbers are made of
+    return key == (other.type, other.place, other.collection, other.kind)
 
 
 def _narrowed(source: SourceRow, config: Config) -> SourceRow:

@@ -1,6 +1,7 @@
 """Token counters. Each counts the tokens of a span, and finds how far a budget reaches.
 
-Always: `count(text, start, reach(text, start, end, budget)) <= budget`.
+Always: `count(text, start, reach(text, start, end, budget)) <= budget`. `fits` and `reach` read no more of a
+span than the budget needs.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Protocol
 
 from quire.config import TokenSettings
@@ -21,6 +23,10 @@ class Counter(Protocol):
         """The number of tokens in `text[start:end]`."""
         ...
 
+    def fits(self, text: str, start: int, end: int, budget: int) -> bool:
+        """Whether `text[start:end]` has at most a budget of tokens."""
+        ...
+
     def reach(self, text: str, start: int, end: int, budget: int) -> int:
         """How far from `start`, at most to `end`, a budget of tokens goes."""
         ...
@@ -31,6 +37,9 @@ class Chars:
 
     def count(self, text: str, start: int, end: int) -> int:
         return (end - start + 3) // 4
+
+    def fits(self, text: str, start: int, end: int, budget: int) -> bool:
+        return end - start <= 4 * budget
 
     def reach(self, text: str, start: int, end: int, budget: int) -> int:
         return min(end, start + 4 * budget)
@@ -46,11 +55,15 @@ class Words:
     def count(self, text: str, start: int, end: int) -> int:
         return sum(1 for _ in self._token.finditer(text, start, end))
 
+    def fits(self, text: str, start: int, end: int, budget: int) -> bool:
+        return self.reach(text, start, end, budget) == end
+
     def reach(self, text: str, start: int, end: int, budget: int) -> int:
-        for number, token in enumerate(self._token.finditer(text, start, end)):
-            if number == budget:
-                return token.start()
-        return end
+        over = next(islice(self._token.finditer(text, start, end), max(budget, 0), None), None)
+        return over.start() if over else end
+
+
+_LONGEST_TOKEN = 128  # characters: no token of cl100k is longer
 
 
 class Bpe:
@@ -66,15 +79,28 @@ class Bpe:
     def count(self, text: str, start: int, end: int) -> int:
         return int(self._encoder.count(text[start:end]))
 
+    def fits(self, text: str, start: int, end: int, budget: int) -> bool:
+        if end - start > _LONGEST_TOKEN * budget:
+            return False
+        return self._encoder.count_till_limit(text[start:end], budget) is not None
+
     def reach(self, text: str, start: int, end: int, budget: int) -> int:
-        fits, over = start, min(end, start + 16 * budget) + 1
-        while over - fits > 1:
-            middle = (fits + over) // 2
-            if self.count(text, start, middle) <= budget:
-                fits = middle
-            else:
-                over = middle
-        return fits
+        if self.fits(text, start, end, budget):
+            return end
+        place = start + len(self._beginning(text, start, end, max(budget, 0)))
+        while not self.fits(text, start, place, budget) and place > start:
+            place -= 1  # text may have other tokens where it is cut off
+        return place
+
+    def _beginning(self, text: str, start: int, end: int, budget: int) -> str:
+        """The first tokens of a text, without half a character at the end."""
+        stop = start + 8 * (budget + 1)
+        while len(found := self._encoder.encode(text[start : min(end, stop)])) <= budget and stop < end:
+            stop += stop - start
+        del found[budget:]
+        while (beginning := self._encoder.decode(found)) is None:
+            found.pop()
+        return str(beginning)
 
 
 def counter(settings: TokenSettings) -> Counter:

@@ -64,7 +64,7 @@ class _Cutter:
 
     def pieces(self, start: int, end: int) -> list[int]:
         """Ends of the pieces of a span; of one within the target, its own end."""
-        if self.counter.reach(self.text, start, end, self.target) == end:
+        if self._fits(start, end, self.target):
             return [end]
         ends: list[int] = []
         first = start
@@ -102,7 +102,7 @@ class _Cutter:
         return kept
 
     def _fits(self, start: int, end: int, budget: int) -> bool:
-        return self.counter.count(self.text, start, end) <= budget
+        return self.counter.fits(self.text, start, end, budget)
 
     def _inside(self, start: int, end: int) -> Iterator[int]:
         """The places where one block, or a run of blocks without blank lines, can be cut."""

@@ -35,19 +35,19 @@ class _Windows:
 
     def spans(self) -> Iterator[tuple[int, int]]:
         start = covered = 0
-        if self._reach(0) < self.size:
+        if (reach := self._reach(0)) < self.size:
             self.ends = sentences.in_paragraphs(self.markup)
-        while self._reach(start) < self.size and covered < self.size:
-            start, covered = self._window(start, covered)
+        while reach < self.size and covered < self.size:
+            start, covered = self._window(start, covered, reach)
             yield start, covered
-            start = self._seed(start, covered)
+            start, reach = self._seed(start, covered)
         if covered < self.size:
             yield start, self.size
 
-    def _window(self, start: int, covered: int) -> tuple[int, int]:
+    def _window(self, start: int, covered: int, reach: int) -> tuple[int, int]:
         """The window that begins with the overlap with the last one, `[start, covered)`."""
         above = max(covered, start + self.least - 1)  # its end is after this
-        limit = min(max(above + 1, self._reach(start)), self.size - self.least)
+        limit = min(max(above + 1, reach), self.size - self.least)
         if limit <= above:  # too little would be left for another window
             return self._with_less(start, covered, self.size), self.size
         index = bisect_right(self.ends, limit)
@@ -64,7 +64,7 @@ class _Windows:
             end = self.size
         if self._fits(covered, end):
             less = self._with_less(start, covered, end)
-            shared = self._count(less, covered)
+            shared = self.counter.count(self.text, less, covered)
             if shared >= max(1, self.overlap // 4) and end - less >= self.least:
                 return less, end
         elif self.keep:
@@ -82,15 +82,16 @@ class _Windows:
             return start
         return self._word_after(start, self._furthest(start, end, self.budget), covered)
 
-    def _seed(self, start: int, covered: int) -> int:
-        """The start of the next window: at a sentence if one fits the overlap, else at a word."""
+    def _seed(self, start: int, covered: int) -> tuple[int, int]:
+        """The start of the next window (a sentence if one fits the overlap, else a word), and its reach."""
         if not self.overlap:
-            return covered
+            return covered, self._reach(covered)
         first = self._furthest(start + 1, covered, self.overlap)
         index = bisect_left(self.ends, first)
         sentence = self.ends[index] if index < len(self.ends) else covered
         seed = sentence if sentence < covered else self._word_after(start, first, covered)
-        return covered if self._reach(seed) <= covered else seed
+        reach = self._reach(seed)
+        return (seed, reach) if reach > covered else (covered, self._reach(covered))
 
     def _word_after(self, start: int, first: int, end: int) -> int:
         """The first start of a word in `[first, end)`, else of a character."""
@@ -102,15 +103,12 @@ class _Windows:
     def _furthest(self, low: int, end: int, budget: int) -> int:
         """The first place from `low` on from which a budget reaches to `end`."""
         places = range(low, end)
-        return low + bisect_left(places, True, key=lambda at: self._count(at, end) <= budget)
+        return low + bisect_left(places, True, key=lambda at: self.counter.fits(self.text, at, end, budget))
 
     def _reach(self, start: int) -> int:
         """How far a window from `start` may go. A minimum beyond the budget wins over it."""
         least = min(self.size, start + self.least)
         return max(least, self.counter.reach(self.text, start, self.size, self.budget))
 
-    def _count(self, start: int, end: int) -> int:
-        return self.counter.count(self.text, start, end)
-
     def _fits(self, start: int, end: int) -> bool:
-        return self._count(start, end) <= self.budget or end - start <= self.least
+        return end - start <= self.least or self.counter.fits(self.text, start, end, self.budget)

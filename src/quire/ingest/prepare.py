@@ -24,7 +24,7 @@ from quire.stores.texts import ChunkWords, words_of
 from quire.tokens import counter
 from quire.tree import Tree
 
-_RULES = 4  # version of the rules that read and cut documents: raise it whenever they change
+_RULES = 5  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
 _RACY_NS = 100_000_000  # a file written this shortly before it was read may change again in the same tick
 _KEY_START = b"-----BEGIN "
@@ -160,14 +160,15 @@ def _prepare_file(work: tuple[FileJob, Config]) -> Outcome:
 
 def _prepare_one(job: FileJob, config: Config) -> Outcome:
     found, seen = job.found, seen_of(job.found)
-    source = files.read_bytes(found.absolute, settings=config.document)
+    source, warning = files.read_source(found.absolute, settings=config.document)
     if not job.named and is_private_key(source):
         return _private_key(found)
     document = Document.from_bytes(source, found.path, collection=job.collection, settings=config.document)
     if job.known == (document.checksum, made_by(config)):
         return Same(seen)
     origin: dict[str, Any] = {"root": job.root, "size": found.size, "mtime_ns": found.mtime_ns, "seen": seen}
-    return prepare(document, config, job.kind, **origin)
+    prepared = prepare(document, config, job.kind, **origin)
+    return replace(prepared, warnings=(warning, *prepared.warnings)) if warning else prepared
 
 
 def failed_by(source: str, error: Exception) -> Skipped:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from quire import copying
 from quire.errors import LibraryError
+from quire.library.arguments import checks_arguments
 from quire.library.base import OpenLibrary
 
 log = logging.getLogger("quire")
@@ -55,6 +56,7 @@ class Backups(OpenLibrary):
             log.warning("%s is damaged, and is not in the backup.", address)
 
     @classmethod
+    @checks_arguments
     def restore(cls, url: str | os.PathLike[str], backup: str | os.PathLike[str]) -> str | None:
         """Put a backup in the place of a library; returns where what it replaces is kept.
 
@@ -92,7 +94,7 @@ def check_sound(path: str) -> None:
 def remove(path: str) -> None:
     """Delete the files of a library that nobody knows of yet."""
     for ending in _BESIDE:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # it is not there, or cannot be
             Path(f"{path}{ending}").unlink()
 
 

@@ -15,6 +15,7 @@ from quire import disks
 from quire.config import DEFAULT, Config
 from quire.embed.base import Embedder
 from quire.errors import ConnectionLost, NoResults, SettingError, nearest
+from quire.library.arguments import checks_arguments
 from quire.stores import DocumentRow, Filters, Store, open_store
 
 log = logging.getLogger("quire")
@@ -53,16 +54,21 @@ def reads(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P],
     return wrapped
 
 
-def given_names(names: str | Iterable[str], what: str) -> tuple[str, ...]:
-    """Names that may be given as one. Raises SettingError for an empty one, which would mean everything."""
-    found = (names,) if isinstance(names, str) else tuple(names)
+def given_names(names: Iterable[str], what: str) -> tuple[str, ...]:
+    """Names that choose documents. Raises SettingError for an empty one, which would mean everything."""
+    found = tuple(names)
     if "" in found:
         raise SettingError(what, "has an empty name, which would mean everything. Leave it out instead")
     return found
 
 
 class OpenLibrary:
-    """An open library."""
+    """An open library. The arguments of all public methods are checked."""
+
+    def __init_subclass__(cls) -> None:
+        for name, method in list(vars(cls).items()):
+            if not name.startswith("_") and callable(method):
+                setattr(cls, name, checks_arguments(method))
 
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
         self.store, self.url, self.config = store, url, config
@@ -70,6 +76,7 @@ class OpenLibrary:
         self._is_answering, self._changed = False, set[str]()  # and the documents cited whose files changed
 
     @classmethod
+    @checks_arguments
     def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Self:
         """The library at a path or postgresql:// URL. Raises NoResults if there is none to open."""
         name = os.fspath(url)
@@ -104,9 +111,10 @@ class OpenLibrary:
 
         Raises NoResults, naming the nearest address.
         """
-        for collection, path, rest in addresses.readings(address):
-            if found := self.store.document(collection, path):
-                return found, rest
+        for wanted in dict.fromkeys((address, addresses.meant(address))):
+            for collection, path, rest in addresses.readings(wanted):
+                if found := self.store.document(collection, path):
+                    return found, rest
         if (id := addresses.parse_id(address)) and self.store.collections():
             return self._by_id(id)
         known = [row.address for row in self.store.documents(Filters())]

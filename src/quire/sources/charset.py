@@ -8,7 +8,9 @@ from collections.abc import Mapping
 _PIECE = 1 << 14  # bytes
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,>]+)", re.IGNORECASE)
-_META = re.compile(r"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([^\s\"';,/>]+)", re.IGNORECASE)
+_META = re.compile(
+    r"<(?:meta\s[^>]*?charset|\?xml\s[^>]*?encoding)\s*=\s*[\"']?\s*([^\s\"';,/>]+)", re.IGNORECASE
+)
 # The charsets that browsers use for these names (the Encoding standard).
 _MEANT = {
     "ascii": "windows-1252",
@@ -18,26 +20,40 @@ _MEANT = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
+_WIDE = ("utf-16", "utf-32")
 # Python's own codecs, which no page uses.
 _NOT_CHARSETS = ("idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "mbcs", "oem")
 
 
 def declared_charset(content: bytes, fields: Mapping[str, str]) -> str | None:
-    """The charset declared by a byte order mark or header."""
+    """The charset declared by a byte order mark or header; None for UTF-16 that it cannot be."""
     for mark, charset in _BOMS:
         if content.startswith(mark):
             return charset
+    said = _in_header(fields)
+    return None if said and said.startswith(_WIDE) and _is_plain(content) else said
+
+
+def likely_charset(content: bytes, kind: str, fields: Mapping[str, str]) -> tuple[str, str]:
+    """The charset by <meta>, else UTF-8 if it is valid, else a guess; and what to warn of."""
+    found = _META.search(content[:1024].decode("latin-1")) if kind == "html" else None
+    said = _known(found[1]) if found else None
+    if said and not said.startswith(_WIDE):  # a page whose <meta> is readable is not in UTF-16
+        return said, ""
+    if not _is_utf8(content):
+        return "windows-1252", "its encoding was guessed to be windows-1252"
+    wrong = said or _in_header(fields)
+    return "utf-8", f"it declares {wrong.upper()}, but is UTF-8" if wrong else ""
+
+
+def _in_header(fields: Mapping[str, str]) -> str | None:
     said = _CHARSET.search(fields.get("content-type", ""))
     return _known(said[1]) if said else None
 
 
-def likely_charset(content: bytes, kind: str) -> tuple[str, bool]:
-    """The charset by <meta>, else UTF-8 if it is valid, else a guess; and whether it is a guess."""
-    said = _META.search(content[:1024].decode("latin-1")) if kind == "html" else None
-    known = _known(said[1]) if said else None
-    if known and not known.startswith("utf-16"):  # a page whose <meta> is readable is not in UTF-16
-        return known, False
-    return ("utf-8", False) if _is_utf8(content) else ("windows-1252", True)
+def _is_plain(content: bytes) -> bool:
+    """Whether bytes are UTF-8 without NUL, which every line end and blank of UTF-16 and UTF-32 has."""
+    return b"\0" not in content and _is_utf8(content)
 
 
 def _is_utf8(content: bytes) -> bool:

@@ -48,25 +48,31 @@ def read_file(path: str | Path, *, settings: DocumentSettings = DEFAULT.document
 
 def read_bytes(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> bytes:
     """The bytes of a regular file within the size limit; for a web page, those of its markdown."""
+    return read_source(path, settings=settings)[0]
+
+
+def read_source(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> tuple[bytes, str]:
+    """What `read_bytes` returns, and a warning about the charset of a web page; empty if there is none."""
     name = printable(path)
     try:
         _check(os.stat(path), name, settings)  # noqa: PTH116  a stat never blocks on a pipe
         source = Path(path).read_bytes()
-        return _markdown(source) if name.lower().endswith(WEB_PAGES) else source
+        return _markdown(source) if name.lower().endswith(WEB_PAGES) else (source, "")
     except OSError as problem:
         raise Unreadable(name, _why(problem)) from None
     except ValueError:  # a NUL in the name
         raise Unreadable(name, "is not a valid file name") from None
 
 
-def _markdown(page: bytes) -> bytes:
+def _markdown(page: bytes) -> tuple[bytes, str]:
     if b"\0" in page[:8192] and encoding_of(page) == "utf-8":
-        return page  # binary, whatever its name: it is refused later
+        return page, ""  # binary, whatever its name: it is refused later
     from quire import html
     from quire.sources.charset import declared_charset, likely_charset
 
-    charset = declared_charset(page, {}) or likely_charset(page, "html")[0]
-    return html.to_markdown(page.decode(charset, "replace"), links=False).text.encode()
+    declared = declared_charset(page, {})
+    charset, warning = (declared, "") if declared else likely_charset(page, "html", {})
+    return html.to_markdown(page.decode(charset, "replace"), links=False).text.encode(), warning
 
 
 def is_document(path: Path) -> bool:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from quire.address import of_document
@@ -80,6 +81,7 @@ class SourceOptions:
     never: tuple[str, ...] = ()  # what that excludes
 
     @classmethod
+    @lru_cache(maxsize=256)  # most sources have the same
     def from_json(cls, text: str) -> SourceOptions:
         """The options that `to_json` wrote."""
         read: dict[str, Any] = json.loads(text)

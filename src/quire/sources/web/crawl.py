@@ -135,7 +135,7 @@ class Crawler:
     async def _hand_on(
         self, url: str, response: Response, title: str = "", *, is_searched: bool = True
     ) -> None:
-        warnings = (f"its encoding was guessed to be {response.charset}",) if response.guessed else ()
+        warnings = (response.warning,) if response.warning else ()
         content = response.content if response.charset in ("utf-8", "utf-8-sig") else decoded(response)
         format = "text" if response.kind == "text" else "markdown"
         validators = (response.etag, response.last_modified)
@@ -184,7 +184,7 @@ class Crawler:
             return []
         self._asked.add(self._site)
         await self._hand_on(self._site, _without_validators(index))
-        wanted, elsewhere = self._new(_links(index))
+        wanted, elsewhere = self._new(await in_thread(_links, index))
         if elsewhere:
             self.visit.notes.append(f"{elsewhere:,} links lead to other sites and were left.")
         return wanted
@@ -289,7 +289,7 @@ def _article(response: Response, links: bool) -> html.Article:
 
 def _links(response: Response) -> list[str]:
     """The links of an llms.txt, or of another page in markdown."""
-    return [link.url for link in llmstxt.parse_index(decoded(response), response.final_url).links]
+    return [link.url for link in llmstxt.links(decoded(response), response.final_url)]
 
 
 def _without_validators(response: Response) -> Response:

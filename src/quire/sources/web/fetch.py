@@ -331,7 +331,7 @@ def _whole(request: _Request, answer: _Answer) -> Response:
         raise NotText(request.url, "holds NUL bytes, so it is not text")
     if kind != "html" and DATA.fullmatch(media):
         raise NotText(request.url, f"is {media}, not a page to read")
-    charset, guessed = (declared, False) if declared else likely_charset(answer.content, kind)
+    charset, warning = (declared, "") if declared else likely_charset(answer.content, kind, answer.fields)
     return Response(
         url=request.url,
         final_url=str(answer.target),
@@ -339,7 +339,7 @@ def _whole(request: _Request, answer: _Answer) -> Response:
         content=answer.content,
         kind=kind,
         charset=charset,
-        guessed=guessed,
+        warning=warning,
         etag=answer.fields.get("etag"),
         last_modified=answer.fields.get("last-modified"),
         links=markdown_links(answer.fields.get("link", ""), str(answer.target)),
@@ -354,7 +354,7 @@ def _unchanged(request: _Request, answer: _Answer) -> Response:
         content=b"",
         kind="text",
         charset="utf-8",
-        guessed=False,
+        warning="",
         etag=answer.fields.get("etag", request.etag),
         last_modified=answer.fields.get("last-modified", request.last_modified),
         links=(),

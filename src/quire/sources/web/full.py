@@ -29,7 +29,8 @@ def _narrow(full: Response) -> str:
 
 def urls_of(pages: list[FullPage], base: str, taken: set[str]) -> list[str]:
     """A URL for each page that is not in `taken`; each is added to it."""
-    return [_unused(_own_url(page, base), taken) for page in pages]
+    last: dict[str, int] = {}
+    return [_unused(_own_url(page, base), taken, last) for page in pages]
 
 
 def _own_url(page: FullPage, base: str) -> str:
@@ -44,11 +45,12 @@ def _own_url(page: FullPage, base: str) -> str:
     return f"{base}#{slug}"
 
 
-def _unused(url: str, taken: set[str]) -> str:
-    """A unique URL for a page: several may give the same, or none."""
-    found, number = url, 1
+def _unused(url: str, taken: set[str], last: dict[str, int]) -> str:
+    """A unique URL for a page: several may give the same, or none. `last` has the last number of each."""
+    found, number = url, last.get(url, 1)
     while found in taken:
         number += 1
         found = f"{url}-{number}" if "#" in url else f"{url}#{number}"
+    last[url] = number
     taken.add(found)
     return found

@@ -1,6 +1,6 @@
 """The files that a site writes for language models: llms.txt to links, llms-full.txt to pages.
 
-`parse_index` takes the text of an llms.txt, however loosely written, and gives the links in it, each once,
+`links` takes the text of an llms.txt, however loosely written, and gives the links in it, each once,
 absolute and on the web. `pages` takes the text of an llms-full.txt and gives spans of it: always, the
 spans are in order and join to the whole text. Nothing is fetched.
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from urllib.parse import urljoin, urlsplit
 from quire import markdown
 from quire.document import BOM, as_title
 from quire.markdown import Heading
+from quire.sources.web.urls import PLAIN_URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +36,6 @@ class Link:
     optional: bool  # can be left out if space is short
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
-    """An llms.txt."""
-
-    title: str | None
-    links: tuple[Link, ...]
-
-
 # ---------------------------------------------------------------------------------- llms.txt
 
 _BULLET = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+")
@@ -52,32 +46,52 @@ _NAMED = re.compile(r"(?P<text>[^:]{1,100}?)[ \t]*(?::|[-–—])[ \t]*")
 _LINK_TITLE = re.compile(r"""(?<!\s)\s++(?:"[^"]*"|'[^']*')$""")
 _NOTES = re.compile(r"[ \t]*(?::|(?<=[ \t])[-–—])[ \t]*(?P<notes>\S.*)")
 _LONGEST_TARGET = 4000
+_LINE = re.compile(r"[^\n]+")
+_NESTED_FENCE = re.compile(r"^[ \t>*+\-\d.)]++(?:```|~~~)", re.MULTILINE)
+_PLAIN_PATH = re.compile(r"/?[\w~-][\w~.-]*+(?:/[\w~-][\w~.-]*+)*+/?", re.ASCII)
 
 
-def parse_index(text: str, base: str = "") -> Index:
+def links(text: str, base: str = "") -> Iterator[Link]:
     """The links of an llms.txt; relative ones are resolved against `base`."""
     text = text.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
     outline = markdown.scan(text)
     shown = _without_code(text, outline)
-    links: dict[str, Link] = {}
+    resolve, seen = _resolver(base), set[str]()
     for section, optional, start, end in _sections(text, outline.headings):
-        for line in shown[start:end].split("\n"):
-            for name, target, notes in _links(line):
-                if (url := _absolute(base, target)) and url not in links:
-                    links[url] = Link(name or url, url, notes, section, optional)
-    title = next((_plain(text, heading) for heading in outline.headings if heading.level == 1), None)
-    return Index(title, tuple(links.values()))
+        for line in _LINE.finditer(shown, start, end):
+            for name, target, notes in _links(line[0]):
+                if (url := resolve(target)) and url not in seen:
+                    seen.add(url)
+                    yield Link(name or url, url, notes, section, optional)
 
 
 def _without_code(text: str, outline: markdown.Outline) -> str:
     """The text, of the same length, with fences and comments blanked out."""
     parts: list[str] = []
     at = 0
-    for start, end in sorted([*outline.opaque, *_fences(text, markdown.blocks(text))]):
+    for start, end in sorted([*outline.opaque, *_nested_fences(text, outline.opaque)]):
         if start >= at:
             parts += (text[at:start], "\n" * (end - start))
             at = end
     return "".join((*parts, text[at:]))
+
+
+def _nested_fences(text: str, opaque: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The fences in list items and quotes. Only items that may have one are parsed."""
+    fences = [found.start() for found in _NESTED_FENCE.finditer(text)]
+    items = markdown.items(text, 0, len(text)) if fences else []
+    places = [0, *_outside(items, opaque), len(text)]
+    for number in sorted({bisect_right(places, fence) for fence in fences}):
+        shift = places[number - 1]
+        item = text[shift : places[number]]
+        yield from ((shift + a, shift + b) for a, b in _fences(item, markdown.blocks(item)))
+
+
+def _outside(places: list[int], spans: list[tuple[int, int]]) -> list[int]:
+    """The places that are in none of the spans, which are in order."""
+    starts = [start for start, _ in spans]
+    above = ((place, bisect_right(starts, place) - 1) for place in places)
+    return [place for place, number in above if number < 0 or place >= spans[number][1]]
 
 
 def _fences(text: str, blocks: tuple[markdown.Block, ...]) -> Iterator[tuple[int, int]]:
@@ -131,7 +145,7 @@ def _target(line: str, start: int) -> tuple[str, int]:
     stop = line.find("](", start, start + _LONGEST_TARGET)
     inside = line[start : stop if stop >= 0 else start + _LONGEST_TARGET]
     end, depth = inside.find(")"), 1
-    for found in re.finditer(r"[()]", inside):
+    for found in re.finditer(r"[()]", inside) if "(" in inside[: max(end, 0)] else ():
         depth += 1 if found[0] == "(" else -1
         if not depth:
             end = found.start()
@@ -152,6 +166,23 @@ def _bare(line: str, start: int) -> Iterator[tuple[str, str, int, int]]:
         yield named["text"].strip("*_` ") if named else "", url, found.start(), found.start("url") + len(url)
 
 
+def _resolver(base: str) -> Callable[[str], str]:
+    """Resolves targets against a base. Plain ones, which are the most, need no parser."""
+    folder = urljoin(base, ".")
+    root = plain[1] if (plain := PLAIN_URL.fullmatch(folder)) else ""
+
+    def resolve(target: str) -> str:
+        if PLAIN_URL.fullmatch(target):
+            url = target
+        elif root and _PLAIN_PATH.fullmatch(target):
+            url = f"{root if target.startswith('/') else folder}{target}"
+        else:
+            url = _absolute(base, target)
+        return url if url != base else ""
+
+    return resolve
+
+
 def _absolute(base: str, target: str) -> str:
     """The absolute address of a target; "" if it is not on the web."""
     if not target or target.startswith("#"):
@@ -161,7 +192,7 @@ def _absolute(base: str, target: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return ""
-    return url if parts.scheme in ("http", "https") and parts.hostname and url != base else ""
+    return url if parts.scheme in ("http", "https") and parts.hostname else ""
 
 
 # ----------------------------------------------------------------------------- llms-full.txt

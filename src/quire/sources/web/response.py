@@ -25,7 +25,7 @@ class Response:
     content: bytes
     kind: str  # "markdown", "html" or "text"
     charset: str  # content.decode(charset, "replace") is the text
-    guessed: bool  # no charset was declared, and it is not UTF-8
+    warning: str  # about its charset: it was guessed, or another is declared; empty if there is none
     etag: str | None
     last_modified: str | None
     links: tuple[str, ...]  # the same page as markdown, by its Link headers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -40,13 +40,32 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
+# An origin, and a path that is in its normal form already.
+PLAIN_URL = re.compile(r"(https?://[a-z0-9.-]+(?::\d+)?)((?:/[\w~-][\w~.-]*+)*+/?)", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d+(?:[/?#]|\Z))", re.IGNORECASE)  # but localhost:8000 has none
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
+_LONG = 2000  # characters of a URL whose length is left to the parser to judge
 
 
 def target_of(url: str) -> Target:
     """A parsed URL. Raises Refused for one that Quire does not request."""
+    plain = PLAIN_URL.fullmatch(url) if len(url) < _LONG else None
+    if plain and (origin := _origin(plain[1])):
+        return Target(origin.scheme, origin.host, origin.port, plain[2] or "/")
+    return _parsed(url)
+
+
+@lru_cache(maxsize=256)
+def _origin(url: str) -> Target | None:
+    """A parsed origin, which the links of a site have in common; None for one that is refused."""
+    try:
+        return _parsed(url)
+    except Refused:
+        return None
+
+
+def _parsed(url: str) -> Target:
     from httpx2 import URL, InvalidURL
 
     text = url.strip()

@@ -11,6 +11,7 @@ from contextlib import closing
 
 from quire.errors import LibraryError
 from quire.stores.sqlite.database import SqliteDatabase
+from quire.stores.sqlite.file import told
 
 _TRIES, _SECONDS = 20, 5.0  # to empty the log
 
@@ -24,7 +25,7 @@ class SqliteBackups(SqliteDatabase):
             with closing(sqlite3.connect(path)) as copy:
                 self.db.backup(copy)
         except sqlite3.Error as problem:
-            raise LibraryError(path, f"cannot be written: {problem}") from problem
+            raise LibraryError(path, f"cannot be written: {told(problem, path)}") from problem
 
     def replace_with(self, new: str, kept: str) -> None:
         """Put another file in the place of this one, and keep a copy of this one. Writers wait meanwhile."""

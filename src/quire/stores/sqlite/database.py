@@ -64,7 +64,7 @@ class FileConnection(FileOpener):
     def __init__(self, path: str) -> None:
         self.path = path
         self._work, self._is_closed = _Work(), False
-        self.read_only, self._is_open = False, False
+        self.read_only, self._is_open = "", False
         self._file: OpenFile | None = None  # None also while it is being opened, and where there is no file
         self._db: sqlite3.Connection
 
@@ -214,12 +214,12 @@ class SqliteDatabase(FileConnection):
         """Open what is at the path now."""
         if self._is_closed:
             raise self._error("was closed")
-        self.read_only, self._is_open = False, False
+        self.read_only, self._is_open = "", False
         self._file = None
         try:
             self._db = self._open(create)
         except (sqlite3.Error, OSError, UnicodeDecodeError) as problem:
-            raise self._error(f"cannot be opened: {problem}") from problem
+            raise self._error(f"cannot be opened: {files.told(problem, self.path)}") from problem
         self._is_open = True
         ids.add_key_function(self._db)
         self._db.create_function("row_check", -1, row_check, deterministic=True)
@@ -230,7 +230,7 @@ class SqliteDatabase(FileConnection):
             self._is_open = False
             self._db.close()
             if isinstance(problem, sqlite3.Error | UnicodeDecodeError):
-                raise self._error(f"cannot be opened: {problem}") from problem
+                raise self._error(f"cannot be opened: {files.told(problem, self.path)}") from problem
             raise
         if self._work.has_written:
             self.settle()
@@ -263,7 +263,7 @@ class SqliteDatabase(FileConnection):
         if version == migrate.newest("sqlite"):
             return
         if self.read_only:
-            raise self._error("needs an upgrade and cannot be written to")
+            raise self._error(f"needs an upgrade and cannot be written to: {self.read_only}")
         if version:
             with closing(sqlite3.connect(f"{self.path}.schema-{version}.backup")) as copy:
                 self.db.backup(copy)  # a copy of the file alone would lack what is still in the log
@@ -287,7 +287,7 @@ class SqliteDatabase(FileConnection):
                 self.db.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as problem:
                 if "locked" not in str(problem) or time.monotonic() > until:
-                    raise self._error(f"nothing was written: {problem}") from problem
+                    raise self._error(f"nothing was written: {files.told(problem, self.path)}") from problem
                 time.sleep(0.02)
             else:
                 return
@@ -408,14 +408,16 @@ class SqliteDatabase(FileConnection):
             except BaseException as error:
                 self._roll_back()
                 if type(error) in _FAULTS:
-                    raise self._error(f"nothing was written: {error}") from error
+                    raise self._error(f"nothing was written: {files.told(error, self.path)}") from error
                 raise
 
     def _begin_writing(self) -> None:
+        if self._is_open and self.read_only not in ("", files.READ_ONLY):
+            self._drop()  # there may be room by now
         if not self._is_open:
             self._start()
         if self.read_only:
-            raise self._error("cannot be written to: the file or its folder is read-only")
+            raise self._error(f"cannot be written to: {self.read_only}")
         self._begin("BEGIN IMMEDIATE")
 
     def _commit(self, is_counted: bool) -> None:

@@ -42,6 +42,9 @@ ADD_WRITE = (
     " || ' ' || value, 1, 900) WHERE name = 'history'"  # longer ones would need a page of their own
 )
 _SMALLEST = 512  # bytes of a database: a page. SQLite takes a file of one byte for an empty one
+READ_ONLY = "the file or its folder is read-only"
+_FULL = "the disk is full. Make room, then do it again"
+_ROOM = 1_000_000  # bytes that even a small write may need
 APPLICATION_ID = 0x51756972  # "Quir"
 BUSY_SECONDS = 30.0
 _CACHE = 16_000  # kB of pages at most, of which a small library takes little
@@ -99,6 +102,22 @@ def _state_at(path: str) -> State | None:
         return State("", (), (0, 0)) if "no such table" in str(problem) else None
     except sqlite3.DatabaseError:
         return None
+
+
+def is_disk_fault(problem: sqlite3.Error) -> bool:
+    """Whether the disk did not take what SQLite wrote."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+def told(problem: BaseException, path: str) -> str:
+    """What SQLite says; of a full disk, also what to do."""
+    if not (isinstance(problem, sqlite3.Error) and is_disk_fault(problem)):
+        return str(problem)
+    import shutil
+
+    room = shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free
+    is_full = problem.sqlite_errorcode == sqlite3.SQLITE_FULL or room < _ROOM
+    return _FULL if is_full else f"{problem}: the disk fails, or files may not be larger (ulimit -f)"
 
 
 def abandon(db: sqlite3.Connection) -> None:
@@ -326,7 +345,7 @@ class FileOpener:
     """Opens the file at a path. Files that are not libraries stay unchanged."""
 
     path: str
-    read_only: bool
+    read_only: str  # why it cannot be written to; empty if it can
 
     def _error(self, problem: str) -> LibraryError:
         return LibraryError(self.path, problem)
@@ -353,16 +372,32 @@ class FileOpener:
             return self._connect("rwc")
         self._identify()
         folder = os.path.dirname(os.path.abspath(self.path))
+        self.read_only = READ_ONLY
         if os.access(self.path, os.W_OK) and os.access(folder, os.W_OK):
-            return self._connect("rw")
-        self.read_only = True
+            try:
+                db = self._connect("rw")
+            except sqlite3.OperationalError as problem:  # a full disk has no room for the files beside it
+                if not is_disk_fault(problem):
+                    raise
+                self.read_only = told(problem, self.path)
+            else:
+                self.read_only = ""
+                return db
+        return self._connect_to_read()
+
+    def _connect_to_read(self) -> sqlite3.Connection:
         try:
             return self._connect("ro")
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as problem:
+            if is_disk_fault(problem) and self._has_log():
+                raise
             return self._connect("ro&immutable=1")
 
+    def _has_log(self) -> bool:
+        return os.path.exists(f"{self.path}-wal") and os.path.getsize(f"{self.path}-wal") > 0
+
     def _connect(self, mode: str) -> sqlite3.Connection:
-        if "immutable" in mode and os.path.exists(f"{self.path}-wal") and os.path.getsize(f"{self.path}-wal"):
+        if "immutable" in mode and self._has_log():
             raise self._error("has a log beside it that cannot be read here. Copy both to a folder of yours.")
         db = sqlite3.connect(uri_of(self.path, mode), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
         try:
@@ -385,7 +420,8 @@ class FileOpener:
         if os.path.getsize(self.path) < _SMALLEST:
             raise foreign
         try:
-            db = self._connect("ro" if os.path.exists(f"{self.path}-wal") else "ro&immutable=1")
+            has_log = os.path.exists(f"{self.path}-wal")
+            db = self._connect_to_read() if has_log else self._connect("ro&immutable=1")
         except sqlite3.DatabaseError as problem:
             if problem.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
                 raise

@@ -153,7 +153,7 @@ class SqliteSources(SqliteDocuments):
     def adopted(self) -> bool:
         """Whether every document has its source, or the file is read-only."""
         waiting = self.db.execute("SELECT 1 FROM facts WHERE name = 'adopt'").fetchone()
-        return self.read_only or waiting is None
+        return bool(self.read_only) or waiting is None
 
     def note_adopted(self) -> None:
         """Note that every document has its source."""

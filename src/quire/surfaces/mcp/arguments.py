@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from quire.address import meant
 from quire.errors import SettingError, nearest
-from quire.surfaces.mcp.text import meant
 
 MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS = 6000, 200, 25_000
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from quire.address import meant
 from quire.config import TokenSettings
 from quire.errors import no_collection
 from quire.surfaces import render
@@ -31,7 +32,6 @@ from quire.surfaces.mcp.text import (
     Answer,
     Page,
     fenced,
-    meant,
     on_one_line,
     page_of,
     quoted_note,

@@ -63,6 +63,7 @@ ERROR = "quire/error"  # the key of an error in `_meta`
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
 _MOST_JOBS = 10  # the most jobs to remember
+_LONGEST_URI = 1000  # characters in an error
 _TICK = 0.1  # seconds between checks of an add's progress
 
 
@@ -113,7 +114,9 @@ class Service:
     ) -> CallToolResult:
         tool = self.tools.get(params.name)
         if tool is None:
-            raise MCPError(INVALID_PARAMS, f"No tool {params.name!r}. {nearest(params.name, self.tools)}")
+            raise MCPError(
+                INVALID_PARAMS, f"No tool {params.name!r:.100}. {nearest(params.name, self.tools)}"
+            )
         try:
             answer = await self._answer(tool, params.arguments or {}, context)
         except QuireError as error:
@@ -239,7 +242,7 @@ class Service:
             answer = text.nothing(False, self.read_only)
         except QuireError as error:
             answer = text.failure(error)
-        raise MCPError(INVALID_PARAMS, answer.text, {"uri": params.uri, **_error(answer)})
+        raise MCPError(INVALID_PARAMS, answer.text, {"uri": params.uri[:_LONGEST_URI], **_error(answer)})
 
 
 def _is_fresh(url: str, config: Config, read_only: bool) -> bool:

@@ -38,7 +38,6 @@ _INVISIBLE = re.compile(
 )
 _LONGEST_ERROR = 400  # characters: one may name every heading of a document
 _MOST_VALUES = 20  # of a list in an error
-_CODE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 # The commands in the library's messages, and what agents do instead.
 _FOR_AGENTS = {
     "quire add ./docs": "the tool add",
@@ -76,17 +75,6 @@ def visible(text: str) -> str:
 def on_one_line(text: str) -> str:
     """A name or a title: visible, with line ends written as codes too."""
     return visible(text).replace("\n", "\\u{a}")
-
-
-def meant(name: str) -> str:
-    """The stored name of a visible one."""
-    return _CODE.sub(_meant, name)
-
-
-def _meant(found: re.Match[str]) -> str:
-    """The character of a code. A code for no character, or for half of one, stays unchanged."""
-    code = int(found[1], 16)
-    return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else found[0]
 
 
 def quoted(text: str) -> str:

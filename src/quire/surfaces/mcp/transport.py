@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import json
 import logging
 import re
 import signal
@@ -22,7 +23,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from quire.errors import SettingError
@@ -65,24 +66,41 @@ async def _relay(
             if message:
                 await readable.send(message)
             elif line.strip():
-                problem = ErrorData(code=PARSE_ERROR, message="That line is no message of JSON-RPC.")
-                await outgoing.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=problem)))
+                await outgoing.send(SessionMessage(_refusal(line)))
 
 
 def _unreadable(problem: Exception) -> str:
-    """The line that a problem is about."""
+    """The line that a problem is about, or what it says as JSON."""
     if not isinstance(problem, ValidationError):
         return str(problem)
-    return str(problem.errors(include_url=False)[0]["input"])
+    inputs = [error["input"] for error in problem.errors(include_url=False)]
+    whole = next((one for one in inputs if isinstance(one, dict) and "jsonrpc" in one), inputs[0])
+    return whole if isinstance(whole, str) else json.dumps(whole)
 
 
 def _mended(line: str) -> SessionMessage | None:
     """A repaired message that was unreadable only because of half a surrogate pair (half an emoji)."""
-    whole = _ESCAPE.sub(lambda found: r"\ufffd" if found["half"] else found[0], line)
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False))
+        return SessionMessage(jsonrpc_message_adapter.validate_json(_whole(line), by_name=False))
     except ValidationError:
         return None
+
+
+def _whole(line: str) -> str:
+    return _ESCAPE.sub(lambda found: r"\ufffd" if found["half"] else found[0], line)
+
+
+def _refusal(line: str) -> JSONRPCError:
+    """The answer to a line that is no message, with the id that it may have."""
+    try:
+        found = json.loads(_whole(line))
+    except (ValueError, RecursionError):
+        found = None
+    id = found.get("id") if isinstance(found, dict) else None
+    is_request = isinstance(id, str | int) and not isinstance(id, bool)
+    code, message = (INVALID_REQUEST, "request") if is_request else (PARSE_ERROR, "message")
+    problem = ErrorData(code=code, message=f"That line is no {message} of JSON-RPC.")
+    return JSONRPCError(jsonrpc="2.0", id=id if is_request else None, error=problem)
 
 
 def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
