@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -130,6 +131,7 @@ def test_a_model_that_is_gone_is_a_problem(place: Path, tmp_path: Path) -> None:
     with Library.open(place, config=Config()) as library:
         library.embed()
         assert doctor.examine(library) == []
+        assert re.search(r"(SQLite|PostgreSQL) \d.*, schema \d+$", doctor.versions(library)["database"])
     gone = override(Config(), {"embed": {"model": str(tmp_path / "nowhere")}})
     with Library.open(place, config=gone) as library:
         assert [(finding.part, "nowhere" in finding.problem) for finding in doctor.examine(library)] == [
@@ -192,6 +194,7 @@ def test_a_repair_takes_over_what_is_sound_and_reads_the_rest_again(place: Path)
     assert Path(done.kept).is_file()
     with Library.open(place, config=WORDS) as library:
         assert doctor.examine(library) == []
+        assert re.search(r"(SQLite|PostgreSQL) \d.*, schema \d+$", doctor.versions(library)["database"])
         assert library.read("docs:2.md").text == TEXT.format(2)
         assert len(library.recall("numbat").results) == 1
         row = library.document("docs:1.md")
@@ -204,6 +207,7 @@ def test_a_sound_library_has_nothing_to_repair(library_url: str) -> None:
     with Library.open(library_url, create=True, config=WORDS) as library:
         library.add(content=TEXT, path="a.md")
         assert doctor.examine(library) == []
+        assert re.search(r"(SQLite|PostgreSQL) \d.*, schema \d+$", doctor.versions(library)["database"])
 
 
 def test_a_server_repairs_its_own() -> None:

@@ -21,7 +21,7 @@ import quire
 from quire import embedding, query, searcher
 from quire.address import id_of
 from quire.config import override
-from quire.errors import LibraryError, MissingExtra, NoResults, SettingError
+from quire.errors import ConnectionLost, LibraryError, MissingExtra, NoResults, SettingError
 from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.query import Query
@@ -1109,6 +1109,28 @@ def test_what_is_acknowledged_survives_a_restart_of_the_server(url: str) -> None
     with opened(url) as store:
         assert len(store.documents(Filters())) == len(acknowledged) == 60
         assert store.check() == []
+
+
+def test_a_search_whose_connection_is_cut_is_made_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue: reads are retried as writes are, each on one snapshot."""
+    ranked, asked = searcher.ranked, list[int]()
+
+    def cut_once(*args: Any) -> Any:
+        asked.append(1)
+        if len(asked) == 1:
+            assert cut(url)
+        return ranked(*args)
+
+    monkeypatch.setattr(searcher, "ranked", cut_once)
+    with Library.open(url, create=True, config=WORDS) as library:
+        library.add(content="# A\n\nokapi\n", path="a.md")
+        assert [result.path for result in library.search("okapi").results] == ["a.md"]
+        assert len(asked) == 2
+        monkeypatch.setattr("quire.library.base._PAUSES", ())
+        asked.clear()
+        with pytest.raises(ConnectionLost, match="cannot be read"):
+            library.search("okapi")
+        assert library.read("content:a.md").text
 
 
 def test_a_server_that_stays_away_is_reported(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ what cannot be taken over is named, and its bytes are saved beside the library.
 from __future__ import annotations
 
 import os
+import platform
 import secrets
 import shutil
 import sqlite3
@@ -27,6 +28,7 @@ from quire.library import Library
 from quire.library.backups import remove, swap
 from quire.progress import Progress, Silent
 from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Store
+from quire.version import VERSION
 
 if TYPE_CHECKING:
     from quire.stores.sqlite import SqliteStore
@@ -65,6 +67,16 @@ def examine(library: Library, progress: Progress | None = None) -> list[Problem]
     except _FAULTS as problem:
         found.append(Problem("file", str(problem), _REPAIR))
     return found + list(_disk(library))
+
+
+def versions(library: Library) -> dict[str, str]:
+    """The versions of what works on a library."""
+    return {
+        "quire": VERSION,
+        "python": platform.python_version(),
+        "database": library.store.versions(),
+        "platform": platform.platform(),
+    }
 
 
 def _documents(store: Store, config: Config, progress: Progress) -> Iterator[Problem]:

@@ -67,6 +67,10 @@ class Admin(Protocol):
         """Writes inside wait at most so long for other processes. Then they raise LibraryError."""
         ...
 
+    def versions(self) -> str:
+        """The versions of the database and of the schema, in words."""
+        ...
+
     def purge(self) -> list[str]:
         """Erase what removed documents left behind; returns where it still is, in sentences."""
         ...

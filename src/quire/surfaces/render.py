@@ -448,8 +448,9 @@ def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     yield from (f"problem: {line(problem)}" for problem in shown["problems"])
 
 
-def doctor_lines(found: Sequence[Problem], done: Repaired | None) -> Iterable[str]:
+def doctor_lines(found: Sequence[Problem], done: Repaired | None, versions: dict[str, str]) -> Iterable[str]:
     """What `quire doctor` prints."""
+    yield f"Quire {versions['quire']}, Python {versions['python']}, {versions['database']}"
     if done:
         yield f"Repaired: {counted(done.documents, 'document')} taken over, {done.again:,} read again."
         yield f"The old library is kept in {line(done.kept)}"

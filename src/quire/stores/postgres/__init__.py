@@ -69,6 +69,13 @@ class PostgresStore(PostgresSources):
         finally:
             self.db.patience = before
 
+    def versions(self) -> str:
+        """The versions of the database and of the schema, in words."""
+        number = "(SELECT max(number) FROM quire.migrations)"
+        ((server, schema),) = self.db.rows(f"SELECT current_setting('server_version'), {number}")
+        vector = ".".join(map(str, self.db.vector_version))
+        return f"PostgreSQL {server}, pgvector {vector}, schema {schema}"
+
     def purge(self) -> list[str]:
         """Erase what removed documents left behind; returns where it still is, in sentences."""
 

@@ -75,6 +75,10 @@ class SqliteStore(SqlitePurging, SqliteBackups):
         embedded, name = (self.vectors.count(active), active.name) if active else (0, "")
         return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()), embedded, name)
 
+    def versions(self) -> str:
+        """The versions of the database and of the schema, in words."""
+        return f"SQLite {sqlite3.sqlite_version}, schema {self._value('PRAGMA user_version')}"
+
     def lease(self, name: str) -> tuple[str, int]:
         """What is stored of a lease, "" if nothing is, and the time in milliseconds."""
         row = self.db.execute("SELECT value FROM facts WHERE name = ?", (f"lease:{name}",)).fetchone()

@@ -103,12 +103,12 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
     with output.progress_bar() as bar:
         done = doctors.repair(url, opening.load_settings(), bar) if repair else None
         with opening.open_library(library) as opened:
-            found = doctors.examine(opened, bar)
+            found, versions = doctors.examine(opened, bar), doctors.versions(opened)
     if as_json:
-        findings = [asdict(finding) for finding in found]
-        output.print_json({"findings": findings, "repaired": asdict(done) if done else None})
+        findings, repaired = [asdict(finding) for finding in found], asdict(done) if done else None
+        output.print_json({"findings": findings, "repaired": repaired, "versions": versions})
     else:
-        click.echo("\n".join(render.doctor_lines(found, done)))
+        click.echo("\n".join(render.doctor_lines(found, done, versions)))
     sys.exit(render.FAILED if any(finding.part in ("file", "document") for finding in found) else render.DONE)
 
 
