@@ -49,7 +49,7 @@ class Finding(Embeddings):
         `vector` of your own, no model is asked for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic")
-        filters = Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))
+        filters = _filters(collection, paths, tags)
         return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
 
     @reads
@@ -203,7 +203,7 @@ class Finding(Embeddings):
         settings = self.config.context
         if max_tokens is not None:
             settings = replace(settings, max_tokens=max_tokens)
-        filters = Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))
+        filters = _filters(collection, paths, tags)
         search = self._search_settings(_PACKED, mode)
         return self.fresh(partial(self._context, query, filters, search, settings, include))
 
@@ -243,3 +243,7 @@ class Finding(Embeddings):
         if row.seq not in known:
             known[row.seq] = Source(reading.tree(self.store, row, self.config), row.url, row.promotion)
         return known[row.seq]
+
+
+def _filters(collection: str | None, paths: Iterable[str], tags: Iterable[str]) -> Filters:
+    return Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))
