@@ -84,7 +84,7 @@ class Models:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # it would add 40 ms to each answer
-    timeout = 10
+    timeout = 1
     models: Models
 
     def do_POST(self) -> None:
