@@ -1,7 +1,6 @@
 """A library under fire: indexing in a process that can be killed, and what must hold after it was.
 
-    python -m tests.crash LIBRARY FOLDER        index, printing what each batch acknowledges
-    python -m tests.crash --soak N [FOLDER]     kill N times, and check after each
+    python -m tests.crash LIBRARY FOLDER    index, printing what each batch acknowledges
 
 Always: what was printed, or once seen in the library, is there afterwards or has been replaced by
 what its file holds now; every document is whole, and no term of another version is in the index.
@@ -11,12 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -100,6 +97,11 @@ def _name(path: str) -> str:
     return path.replace(_MOVED, "")
 
 
+def by_name(checksums: dict[str, str]) -> dict[str, str]:
+    """The same by what each file is called before and after it is renamed."""
+    return {_name(path): checksum for path, checksum in checksums.items()}
+
+
 def _on_disk(folder: Path) -> dict[str, str]:
     files = folder.rglob("*.md")
     return {f.relative_to(folder).as_posix(): sha256(f.read_bytes()).hexdigest() for f in files}
@@ -114,7 +116,7 @@ def campaign(place: Path, folder: Path, kills: int, rng: Random) -> int:
     for _ in range(kills):
         killed, acknowledged = strike(library, folder, rng)
         at_work += killed
-        known |= {_name(path): checksum for path, checksum in acknowledged.items()}
+        known |= by_name(acknowledged)
         known = check(library, folder, known)
         edit(folder, rng)
     with Library.open(library, create=True, config=WORDS) as opened:
@@ -169,7 +171,7 @@ def check(library: Path, folder: Path, known: dict[str, str]) -> dict[str, str]:
     held: dict[str, set[str]] = {}
     for row in rows:
         held.setdefault(_name(row.path), set()).add(row.checksum)
-    on_disk = {_name(path): checksum for path, checksum in _on_disk(folder).items()}
+    on_disk = by_name(_on_disk(folder))
     for name, checksum in known.items():
         if name in on_disk:  # else pruning may have come to it
             assert held.get(name, set()) & {checksum, on_disk[name]}, f"{name} is lost"
@@ -222,30 +224,10 @@ def _instances(db: sqlite3.Connection) -> list[tuple[str, int, str, int]]:
 # ----------------------------------------------------------------------------------------- as a program
 
 
-def soak(kills: int, documents: Path | None) -> None:
-    """Kill indexing so many times, over copies of a folder or over documents made for it."""
-    for first in range(0, kills, KILLS):
-        rng, number = Random(first), min(KILLS, kills - first)
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place, "docs")
-            if documents:
-                shutil.copytree(documents, folder)
-            else:
-                grow(folder, 300, rng)
-            at_work = campaign(Path(place), folder, number, rng)
-        print(
-            f"{first + number} of {kills} kills: all whole ({at_work} of the last {number} hit it at work)",
-            flush=True,
-        )
-
-
 def main(args: Sequence[str]) -> int:
-    """Index or soak; an error is one line on stderr."""
+    """Index; an error is one line on stderr."""
     try:
-        if args[0] == "--soak":
-            soak(int(args[1]), Path(args[2]) if args[2:] else None)
-        else:
-            index(*args)
+        index(*args)
     except QuireError as error:
         print(f"quire: {error}", file=sys.stderr)
         return 1

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from quire.library import Library
 from quire.stores import migrate
+from quire.stores.checks import row_check
 from quire.stores.postgres.pieces import unpack
 from quire.stores.sqlite import SqliteStore, ids
 from quire.stores.sqlite.file import APPLICATION_ID
@@ -40,6 +41,7 @@ def _make_sqlite(path: str, number: int) -> None:
         Path(path).unlink()
         with closing(sqlite3.connect(path)) as old:
             ids.add_key_function(old)
+            old.create_function("row_check", -1, row_check, deterministic=True)
             for step, script in migrate.steps("sqlite"):
                 old.executescript(script if step <= number else "")
             for (name,) in old.execute(_PLAIN_TABLES).fetchall():

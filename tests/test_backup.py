@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -9,7 +12,11 @@ import pytest
 
 from quire.errors import LibraryError, NoResults
 from quire.library import Library
+from quire.stores.sqlite import SqliteStore
+from quire.stores.sqlite.file import OpenFile
+from tests import crash
 from tests.commands import run
+from tests.test_replaced import add_elsewhere
 from tests.words import WORDS
 
 
@@ -87,6 +94,40 @@ def test_restoring_keeps_what_was_there_and_open_programs_go_on(place: Path, tmp
     with Library.open(kept, config=WORDS) as before:
         assert sorted(texts(before)) == ["new.md", "old.md"]
     assert Library.restore(tmp_path / "elsewhere.db", kept) is None
+
+
+RESTORE = """
+import sys
+from quire.library import Library
+Library.restore(sys.argv[1], sys.argv[2])
+"""
+
+
+def test_a_write_that_ends_while_a_backup_is_restored_takes_nothing_from_the_backup(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its checkpoint does not touch what another process has written to the restored library since."""
+    backup, is_ours = tmp_path / "b.db", SqliteStore._is_ours
+
+    def restored_meanwhile(store: SqliteStore, file: OpenFile) -> bool:
+        monkeypatch.setattr(SqliteStore, "_is_ours", is_ours)
+        subprocess.run([sys.executable, "-c", RESTORE, place, backup], check=True, cwd=crash.ROOT)
+        reader.append(sqlite3.connect(place, isolation_level=None))
+        reader[0].execute("BEGIN")
+        reader[0].execute("SELECT count(*) FROM documents").fetchone()
+        add_elsewhere(place, "after.md")  # stays in the log, because somebody reads
+        reader[0].execute("ROLLBACK")
+        return is_ours(store, file)
+
+    reader = list[sqlite3.Connection]()
+    with Library.open(place, create=True, config=WORDS) as library:
+        library.add(content="# Old\n\nokapi\n", path="old.md")
+        library.backup(backup)
+        monkeypatch.setattr(SqliteStore, "_is_ours", restored_meanwhile)
+        with pytest.raises(LibraryError, match="was replaced"):
+            library.add(content="# New\n\nquokka\n", path="new.md")
+        assert sorted(texts(library)) == ["after.md", "old.md"]
+    reader[0].close()
 
 
 def test_what_is_damaged_is_not_restored_and_is_replaced(place: Path, tmp_path: Path) -> None:

@@ -272,3 +272,13 @@ def test_pack_goes_as_far_as_it_can_reach() -> None:
     assert list(pack_spans(0, 10, [2, 4, 9], lambda at: at + 5)) == [4, 9, 10]
     assert list(pack_spans(0, 20, [15], lambda at: at + 5)) == [15, 20]
     assert list(pack_spans(0, 3, [1, 2], lambda at: at + 5)) == [3]
+
+
+def test_headings_that_fill_a_chunk_are_not_cited_as_a_section_after_them() -> None:
+    """Invariant 2: a chunk is part of its section, or of the headings directly before it."""
+    text = "".join(f"## Heading {number:03}\n" for number in range(300)) + "\nAt last, text.\n"
+    chunks = quire.chunk(text, "auto", path="a.md")
+    assert len(chunks) > 2
+    assert all(chunk.section.start < chunk.end for chunk in chunks)
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert chunks[-1].section.title == "Heading 299"

@@ -7,6 +7,7 @@ import random
 import re
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -177,10 +178,60 @@ def test_a_library_on_a_shared_disk_is_warned_of(
     assert caplog.text == ""  # it was said
 
 
+def test_a_changed_title_is_noticed(place: Path) -> None:
+    change(place, "UPDATE documents SET title = 'Another' WHERE path = '2.md'")
+    with Library.open(place, config=WORDS) as library:
+        assert library.store.check() == ["1 of the titles are not what was written"]
+
+
 def test_a_missing_row_is_said(place: Path) -> None:
     change(place, "DELETE FROM chunks WHERE id = (SELECT min(id) FROM chunks)")
     with Library.open(place, config=WORDS) as library, pytest.raises(LibraryError, match="quire doctor"):
         library.search("okapi")
+
+
+@pytest.mark.parametrize("name", ["generation", "written", "common_at", "terms", "id", "history"])
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM facts WHERE name = ?", "UPDATE facts SET value = '' WHERE name = ?"]
+)
+def test_a_missing_fact_is_damage_and_no_traceback(place: Path, name: str, statement: str) -> None:
+    """Soak: a page of facts that was zeroed ended in a TypeError."""
+    change(place, statement, name)
+    uses: list[Callable[[Library], object]] = [
+        lambda library: library.search("okapi"),
+        lambda library: library.status(),
+        lambda library: library.add(content="# New\n\nwombat\n", path="new.md"),
+        lambda library: library.remember("The wombat digs."),
+    ]
+    said = set[str]()
+    for use in uses:
+        try:
+            with Library.open(place, config=WORDS) as library:
+                said |= {problem.part for problem in doctor.examine(library)}
+                use(library)
+        except QuireError as problem:
+            said.add(problem.code)
+    assert said & {"file", "library_error"}
+
+
+def test_a_chunk_of_a_section_that_is_not_there_is_damage(place: Path) -> None:
+    """Soak: one changed byte of a chunk ended in a KeyError, with a clean check."""
+    change(place, "UPDATE chunks SET section = -82")
+    with Library.open(place, config=WORDS) as library:
+        assert any("chunks are not what was written" in problem for problem in library.store.check())
+        with pytest.raises(LibraryError, match="quire doctor"):
+            library.search("okapi")
+
+
+def test_what_a_check_stumbles_over_is_damage(place: Path) -> None:
+    """Soak: pages that were swapped gave a model without a dimension."""
+    with closing(sqlite3.connect(place, isolation_level=None)) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '') WHERE name = 'models'")
+    change(place, "INSERT INTO models (name, dimension) VALUES ('a', NULL)")
+    with Library.open(place, config=WORDS) as library:
+        assert library.store.check() != []
+        assert "file" in {problem.part for problem in doctor.examine(library)}
 
 
 def test_a_repair_takes_over_what_is_sound_and_reads_the_rest_again(place: Path) -> None:

@@ -32,6 +32,7 @@ from tests import crash
 from tests.words import WORDS
 
 NOBODY = 65534
+JOURNAL = bytes.fromhex("d9d505f920a163d7 00000000 613b8f1d 00000000 00000200 00001000").ljust(512, b"\0")
 
 
 def python(program: str, *args: str | Path, nobody: bool = False) -> subprocess.CompletedProcess[str]:
@@ -94,6 +95,50 @@ def test_what_is_acknowledged_survives_ten_kills_and_nothing_is_half_written(tmp
     folder = crash.grow(tmp_path / "docs", 300, rng)
     at_work = crash.campaign(tmp_path, folder, crash.KILLS, rng)
     assert at_work >= crash.KILLS // 2
+
+
+@pytest.mark.parametrize("log", [None, b"", b"a header that was never synced".ljust(32)])
+def test_a_library_whose_making_was_cut_short_by_the_power_is_made_again(
+    tmp_path: Path, log: bytes | None
+) -> None:
+    """States: a page that did not reach the disk, or the deletion of the journal, and a new log."""
+    path, journal = tmp_path / "library.db", tmp_path / "library.db-journal"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+    journal.write_bytes(JOURNAL)
+    if log is None:
+        path.write_bytes(bytes(4096))
+    else:
+        (tmp_path / "library.db-wal").write_bytes(log)
+    with Library.open(path, create=True, config=WORDS) as library:
+        add(library, "# A\n\ntext\n")
+        assert library.store.check() == []
+    assert not journal.exists()
+
+
+@pytest.mark.parametrize("history", ["", "12:ab\0\0\0\0 \0\0 9:ab", "x 1:ab"])
+def test_a_file_into_which_a_log_was_folded_only_in_part_is_read_with_its_log(
+    tmp_path: Path, history: str
+) -> None:
+    """States: the power failed in a checkpoint; the log has all of it."""
+    path, kept = tmp_path / "library.db", tmp_path / "kept.db"
+    with Library.open(path, create=True, config=WORDS) as library:
+        add(library, "# A\n\ntext\n")
+        with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM documents").fetchone()
+            add(library, "# B\n\ntext\n", "b.md")
+            for ending in ("", "-wal"):
+                shutil.copy(f"{path}{ending}", f"{kept}{ending}")
+    log = tmp_path / "kept.db-wal"
+    aside = log.rename(tmp_path / "aside")
+    with closing(sqlite3.connect(kept, isolation_level=None)) as db:
+        db.execute("UPDATE facts SET value = ? WHERE name = 'history'", (history,))
+    aside.rename(log)
+    with Library.open(kept, config=WORDS) as library:
+        assert [row.path for row in library.documents()] == ["a.md", "b.md"]
+        add(library, "# C\n\ntext\n", "c.md")
+        assert library.store.check() == []
 
 
 def test_no_process_outlives_an_indexer_that_was_killed(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from quire.stores.sqlite.file import READ_ONLY
 from quire.surfaces.user_service import watch_service
 from quire.watcher import listener, turn
 from quire.watcher.folders import Folders
+from quire.watcher.slow import is_due
 from tests import mcp_client
 from tests.commands import environment, run
 from tests.web_server import site
@@ -736,3 +737,11 @@ def test_a_server_watches_while_it_runs(tmp_path: Path) -> None:
 
     mcp_client.talk(server, work)
     assert "--read-only forbids" in run(tmp_path, "mcp", "--watch", "--read-only", code=2)[1]
+
+
+@pytest.mark.parametrize(
+    ("hours", "due"), [(0, False), (-23, False), (-25, True), (1, True), (24 * 365 * 50, True)]
+)
+def test_a_page_is_read_again_in_time_even_if_the_clock_was_set_back(hours: int, due: bool) -> None:
+    """A check in the time to come was noted before the clock was set back; it counts for nothing."""
+    assert is_due(time.time_ns() // 1_000_000 + hours * 3_600_000, 86_400.0) == due

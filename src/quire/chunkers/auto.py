@@ -24,7 +24,8 @@ def split(tree: Tree, settings: AutoSettings, counter: Counter) -> Iterator[Cut]
     cutter, context = _Cutter(tree, settings.max_tokens, counter), tree.document.description
     for start, end, section in _spans(tree):
         for a, b in pairwise((start, *cutter.pieces(start, end))):
-            yield Cut(a, b, section, context or cutter.context(a))
+            own = section if section.start < b else tree.at(a)  # so many headings that they are cut
+            yield Cut(a, b, own, context or cutter.context(a))
             context = ""
 
 

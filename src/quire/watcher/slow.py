@@ -71,6 +71,10 @@ class Slow:
 
     def _due(self, store: Store) -> set[int]:
         """The pages and sites that were not read for long."""
-        since = time.time_ns() // 1_000_000 - round(1000 * self._config.watch.pages)
         web = (source for source in store.sources() if source.type in ("page", "site"))
-        return {source.seq for source in web if source.checked_at < since}
+        return {source.seq for source in web if is_due(source.checked_at, self._config.watch.pages)}
+
+
+def is_due(checked_at: int, seconds: float) -> bool:
+    """Whether something was not checked for so long. A time to come is from before the clock was set back."""
+    return not 0 <= time.time_ns() // 1_000_000 - checked_at <= 1000 * seconds

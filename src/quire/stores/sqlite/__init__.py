@@ -10,10 +10,13 @@ from quire.stores.base import Counts
 from quire.stores.checks import VERIFIED_BYTES, is_intact
 from quire.stores.rows import DocumentRow
 from quire.stores.sqlite.backups import SqliteBackups
+from quire.stores.sqlite.database import CHUNK_COLUMNS, SURPRISES
+from quire.stores.sqlite.documents import SECTION_COLUMNS
 from quire.stores.sqlite.ids import count_wrong_keys
 from quire.stores.sqlite.purging import SqlitePurging
 
 __all__ = ["SqliteStore"]
+_NUMBERS = ("generation", "written", "common_at")  # of the facts
 
 
 class SqliteStore(SqlitePurging, SqliteBackups):
@@ -98,11 +101,31 @@ class SqliteStore(SqlitePurging, SqliteBackups):
         """Problems with the library; empty if there are none."""
         try:
             return self._check()
-        except sqlite3.DatabaseError as problem:
-            return [str(problem)]
+        except (sqlite3.DatabaseError, *SURPRISES) as problem:
+            return [f"cannot be checked: {problem}"]
+
+    def _wrong_facts(self) -> list[str]:
+        """The numbers and names that a library must have, and that are not there or are none."""
+        facts = dict(self.db.execute("SELECT name, value FROM facts").fetchall())
+        wrong = [name for name in _NUMBERS if not str(facts.get(name)).isdecimal()]
+        wrong += [name for name in ("id", "history", "terms") if not facts.get(name)]
+        return [f"facts: {name} is not there, or is damaged" for name in wrong]
+
+    def _wrong_rows(self) -> list[str]:
+        """Sections and chunks that something other than Quire changed."""
+        wrong = []
+        for table, columns in (("sections", SECTION_COLUMNS), ("chunks", CHUNK_COLUMNS)):
+            sql = f"SELECT count(*) FROM {table} WHERE crc IS NOT row_check({columns})"
+            if number := self._value(sql):
+                wrong.append(f"{number:,} {table} are not what was written")
+        titles = "SELECT count(*) FROM documents WHERE title_crc IS NOT row_check(checksum, title)"
+        if number := self._value(titles):
+            wrong.append(f"{number:,} of the titles are not what was written")
+        return wrong
 
     def _check(self) -> list[str]:
         wrong = super().check()
+        wrong += [*self._wrong_facts(), *self._wrong_rows()]
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
         wrong += [] if self.read_only else self.keywords.check()
         wrong += self.vectors.check(self.models())

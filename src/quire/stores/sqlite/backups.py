@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 
 from quire.errors import LibraryError
 from quire.stores.sqlite.database import SqliteDatabase
@@ -37,7 +37,18 @@ class SqliteBackups(SqliteDatabase):
                     with closing(self._connect("ro")) as reader, closing(sqlite3.connect(kept)) as copy:
                         reader.backup(copy)
                     os.replace(new, self.path)
+                    self._remove_log()
                     return
             finally:
                 self._roll_back()
         raise self._error("is in use: its log cannot be emptied. Stop the programs that use it, or try again")
+
+    def _remove_log(self) -> None:
+        """Delete the empty log of a file that was replaced, so that only those who have it open use it.
+
+        Else they would share it with those who open the new file. A checkpoint of the former would write what
+        the latter have written into the old file.
+        """
+        for ending in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self.path}{ending}")

@@ -34,6 +34,7 @@ from quire.stores.texts import ChunkTexts
 
 log = logging.getLogger("quire")
 _FAULTS = (sqlite3.OperationalError, sqlite3.DatabaseError)  # of the file; others are mistakes of ours
+SURPRISES = (LookupError, TypeError, ValueError)  # perhaps something is not there, or is not what it was
 _PATIENCE = 5.0  # seconds to wait for others who use the log of a replaced file
 CHUNK_COLUMNS = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
 # The first libraries of schema 1 lack the first two facts, some of schema 5 the others.
@@ -229,7 +230,7 @@ class SqliteDatabase(FileConnection):
         except BaseException as problem:
             self._is_open = False
             self._db.close()
-            if isinstance(problem, sqlite3.Error | UnicodeDecodeError):
+            if isinstance(problem, (sqlite3.Error, *SURPRISES)):
                 raise self._error(f"cannot be opened: {files.told(problem, self.path)}") from problem
             raise
         if self._work.has_written:
@@ -357,7 +358,7 @@ class SqliteDatabase(FileConnection):
             if type(problem) not in _FAULTS:
                 raise
             raise self._error(f"cannot be read: {problem}. {_REPAIR}") from problem
-        except (LookupError, TypeError, ValueError) as problem:  # perhaps something is not there
+        except SURPRISES as problem:
             if not (wrong := self.check()):
                 raise
             raise self._error(f"is damaged: {wrong[0]}. {_REPAIR}") from problem
@@ -409,6 +410,8 @@ class SqliteDatabase(FileConnection):
                 self._roll_back()
                 if type(error) in _FAULTS:
                     raise self._error(f"nothing was written: {files.told(error, self.path)}") from error
+                if isinstance(error, SURPRISES) and (wrong := self.check()):
+                    raise self._error(f"is damaged: {wrong[0]}. Nothing was written. {_REPAIR}") from error
                 raise
 
     def _begin_writing(self) -> None:
@@ -445,7 +448,8 @@ class SqliteDatabase(FileConnection):
 
     def generation(self) -> int:
         """A number that grows with every write."""
-        return int(self._value("SELECT value FROM facts WHERE name = 'generation'"))
+        with self.reading():
+            return int(self._value("SELECT value FROM facts WHERE name = 'generation'"))
 
     def _next_generation(self) -> None:
         self.db.execute("UPDATE facts SET value = value + 1 WHERE name = 'generation'")

@@ -25,7 +25,7 @@ from quire.stores.sqlite.remaking import SqliteRemaking
 from quire.stores.texts import passage_of
 
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
-_SECTION = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
+SECTION_COLUMNS = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
 _ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) + 1)})"
 ADD_MEMBER = (  # unless the document is gone meanwhile
     "INSERT INTO members SELECT ?1, seq, ?3 FROM documents WHERE seq = ?2"
@@ -78,7 +78,7 @@ class SqliteDocuments(SqliteRemaking):
         self.vectors.describe(self.models(), {row: len(new.digests)}, self.generation() + 1)
         self.db.execute(
             "UPDATE documents SET url = ?, root = ?, format = ?, title = ?, source = ?, checksum = ?,"
-            " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, updated_at = ?,"
+            " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, title_crc = ?, updated_at = ?,"
             " promotion = coalesce(nullif(?, ''), promotion) WHERE seq = ?",
             (*_values(new), max(new.updated_at or _now(), updated_at + 1), new.promotion, row),
         )
@@ -88,8 +88,8 @@ class SqliteDocuments(SqliteRemaking):
         now = _now()
         cursor = self.db.execute(
             "INSERT INTO documents (seq, id, collection, kind, path, url, root, format, title, source,"
-            " checksum, size, mtime_ns, made_by, chunk_count, created_at, updated_at, promotion)"
-            f" VALUES (({_NEXT_NUMBER}), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " checksum, size, mtime_ns, made_by, chunk_count, title_crc, created_at, updated_at, promotion)"
+            f" VALUES (({_NEXT_NUMBER}), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(id_of(new.kind, of_document(new.collection, new.path)), new.collection, new.kind, new.path),
                 *(*_values(new), new.created_at or now, new.updated_at or now, new.promotion or "standard"),
@@ -213,14 +213,15 @@ class SqliteDocuments(SqliteRemaking):
     def sections(self, row: int) -> list[SectionRow]:
         """The sections of a document, in order."""
         rows = self.db.execute(
-            f"SELECT {_SECTION}, crc FROM sections WHERE document = ? ORDER BY position", (row,)
+            f"SELECT {SECTION_COLUMNS}, crc FROM sections WHERE document = ? ORDER BY position", (row,)
         )
         return [SectionRow(*self._checked(found, row)) for found in rows]
 
     def section(self, row: int, position: int) -> SectionRow:
         """One section."""
         found = self.db.execute(
-            f"SELECT {_SECTION}, crc FROM sections WHERE document = ? AND position = ?", (row, position)
+            f"SELECT {SECTION_COLUMNS}, crc FROM sections WHERE document = ? AND position = ?",
+            (row, position),
         ).fetchone()
         return SectionRow(*self._checked(found, row))
 
@@ -277,4 +278,4 @@ def _now() -> int:
 def _values(new: Prepared) -> tuple[object, ...]:
     """The columns of a document that each version sets."""
     about = (new.url, new.root, new.format, new.title, new.source, new.checksum, new.size, new.mtime_ns)
-    return (*about, new.made_by, len(new.chunks))
+    return (*about, new.made_by, len(new.chunks), row_check(new.checksum, new.title))

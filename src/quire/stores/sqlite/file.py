@@ -8,6 +8,7 @@ this process has on it; files that are not libraries stay unchanged; nothing her
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -41,6 +42,8 @@ ADD_WRITE = (
     "UPDATE facts SET value = substr((CAST(value AS INTEGER) + 1) || ':' || lower(hex(randomblob(4)))"
     " || ' ' || value, 1, 900) WHERE name = 'history'"  # longer ones would need a page of their own
 )
+_WRITE = re.compile(r"[0-9]+(:|$)")  # the beginning of each in a history; the last may be cut off
+_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # the beginning of a journal
 _SMALLEST = 512  # bytes of a database: a page. SQLite takes a file of one byte for an empty one
 READ_ONLY = "the file or its folder is read-only"
 _FULL = "the disk is full. Make room, then do it again"
@@ -80,10 +83,13 @@ def _number(state: State, at: int) -> int:
 
 
 def state_of(db: sqlite3.Connection) -> State:
-    """The state that a connection sees."""
+    """The state that a connection sees. Raises DatabaseError if it was written only in part."""
     facts = dict(db.execute("SELECT name, value FROM facts WHERE name IN ('id', 'history')").fetchall())
     layout = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("schema_version", "page_count"))
-    return State(facts.get("id", ""), tuple(facts.get("history", "").split()), (next(layout), next(layout)))
+    id, history = str(facts.get("id", "")), str(facts.get("history", "")).split()
+    if id and not (history and all(map(_WRITE.match, history))):
+        raise sqlite3.DatabaseError("the history of its writes is damaged")
+    return State(id, tuple(history), (next(layout), next(layout)))
 
 
 def uri_of(path: str, mode: str) -> str:
@@ -416,6 +422,8 @@ class FileOpener:
         # Only through SQLite: closing a file that was opened in another way drops the locks of all
         # connections of this process on it. Then another process may delete their log.
         # Only a file with a log beside it needs more than itself to be read; opened otherwise, it gets one.
+        if self._is_half_made():
+            return  # a writer makes it empty again
         foreign = self._error("is not a library. It was left as it is; name another file.")
         if os.path.getsize(self.path) < _SMALLEST:
             raise foreign
@@ -428,6 +436,15 @@ class FileOpener:
             raise foreign from problem
         with closing(db):
             self._check_ids(db)
+
+    def _is_half_made(self) -> bool:
+        """Whether the power failed while the file was made: its journal says that it was empty before."""
+        try:
+            with open(f"{self.path}-journal", "rb") as journal:
+                begins, _, was = journal.read(8), journal.read(8), journal.read(4)  # its size, in pages
+        except OSError:
+            return False
+        return begins == _JOURNAL and was == bytes(4)
 
     def _check_ids(self, db: sqlite3.Connection) -> None:
         application, version, tables = db.execute(
