@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from typing import Any
 
 from quire.address import id_of, key_of_id, of_document
 from quire.result import Node
@@ -227,12 +228,18 @@ class SqliteDocuments(SqliteRemaking):
 
     def lineages(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], SectionRow]:
         """Sections by (document, position), with all their ancestors."""
-        found: dict[tuple[int, int], SectionRow] = {}
-        for document, position in keys:
-            while position >= 0 and (document, position) not in found:
-                found[document, position] = self.section(document, position)
-                position = found[document, position].parent
-        return found
+        rows = self._with_ancestors(f"{SECTION_COLUMNS}, crc", keys)
+        return {row[:2]: SectionRow(*self._checked(row, row[0])) for row in rows}
+
+    def _with_ancestors(self, columns: str, keys: Iterable[tuple[int, int]]) -> list[tuple[Any, ...]]:
+        """Columns of sections and of all their ancestors, each once."""
+        return self.db.execute(
+            "WITH RECURSIVE wanted (document, position) AS ("
+            "SELECT value ->> 0, value ->> 1 FROM json_each(?) UNION"
+            " SELECT document, s.parent FROM wanted JOIN sections AS s USING (document, position)"
+            f" WHERE s.parent >= 0) SELECT {columns} FROM wanted JOIN sections USING (document, position)",
+            (json.dumps(list(keys)),),
+        ).fetchall()
 
     def titles(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], str]:
         """The titles of sections by (document, position)."""
@@ -246,17 +253,8 @@ class SqliteDocuments(SqliteRemaking):
 
     def nodes(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Node]:
         """Sections by (document, position), with all their ancestors."""
-        found: dict[tuple[int, int], Node] = {}
-        for document, position in keys:
-            while position >= 0 and (document, position) not in found:
-                parent, *about = self.db.execute(
-                    "SELECT parent, level, children, tokens FROM sections"
-                    " WHERE document = ? AND position = ?",
-                    (document, position),
-                ).fetchone()
-                found[document, position] = Node(document, position, parent, *about)
-                position = parent
-        return found
+        rows = self._with_ancestors("document, position, parent, level, children, tokens", keys)
+        return {row[:2]: Node(*row) for row in rows}
 
     def chunks(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         """Chunks by their ids."""
