@@ -9,6 +9,7 @@ from quire import analyze
 from quire.address import id_of, of_part, of_section
 from quire.confidence import Judge, confidence, evidence_of
 from quire.document import Document, shown_from, without_front_matter
+from quire.errors import Damaged
 from quire.freshness import is_stale
 from quire.query import Query
 from quire.result import Hit, Merged, Result
@@ -34,6 +35,19 @@ class Citations:
         """A result for each place. `hits` are all ranked hits, best first."""
         rows = self.store.documents_by_row({found.document for found in merged})
         merged = self._intact(merged, rows)
+        while True:
+            try:
+                return self._results(merged, rows, hits)
+            except Damaged as problem:  # what the library holds of a document, besides its text
+                sound = [found for found in merged if rows[found.document].address != problem.document]
+                if len(sound) == len(merged):
+                    raise
+                merged = sound
+                self.damaged.append(problem.document)
+
+    def _results(
+        self, merged: Sequence[Merged], rows: dict[int, DocumentRow], hits: Sequence[Hit]
+    ) -> list[Result]:
         chunks = self.store.chunks([hit.chunk for found in merged for hit in found.hits])
         self.sections |= self.store.lineages({(found.document, found.section) for found in merged})
         ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}

@@ -17,6 +17,7 @@ _SYNCED_NAMES = {
     "My Drive": "Google Drive",
     "Mobile Documents": "iCloud",
     "iCloud Drive": "iCloud",
+    "iCloudDrive": "iCloud",
     "CloudStorage": "a cloud service",
     "Nextcloud": "Nextcloud",
     "ownCloud": "ownCloud",

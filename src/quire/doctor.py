@@ -11,29 +11,38 @@ import platform
 import secrets
 import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quire import copying, disks
+from quire.address import id_of
 from quire.config import Config
 from quire.document import Document
-from quire.errors import LibraryError, QuireError
+from quire.errors import Damaged, LibraryError, NoResults, QuireError
 from quire.freshness import other_words
 from quire.ingest.prepare import made_by, prepare
 from quire.library import Library
 from quire.library.backups import remove, swap
 from quire.progress import Progress, Silent
-from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Store
+from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Prepared, Store
+from quire.stores.checks import is_intact, row_check
+from quire.stores.rows import source_row
 from quire.version import VERSION
 
 if TYPE_CHECKING:
     from quire.stores.sqlite import SqliteStore
 
 _REPAIR = "quire doctor --repair"
+# What a document keeps when its text is cut again.
+_KEPT = ("url", "root", "size", "mtime_ns", "promotion", "created_at", "updated_at")
+_SALVAGED = ("collection", "kind", "path", "format", "title", "source", "checksum", *_KEPT)
+_LARGEST = 1 << 40  # bytes of a library: a damaged header may say anything
+_MOST_TRIED = 100_000  # numbers of documents, where the highest cannot be read
 _FAULTS = (QuireError, sqlite3.Error, LookupError, TypeError, ValueError)  # of what is damaged
 
 
@@ -55,6 +64,7 @@ class Repaired:
     again: int  # that were read again from their sources
     lost: tuple[str, ...]  # addresses of those that were not, because they have no source
     saved: str  # the folder with what could be read of those; "" if there are none
+    notes: tuple[str, ...] = ()  # what a person should know or do
 
 
 def examine(library: Library, progress: Progress | None = None) -> list[Problem]:
@@ -149,7 +159,8 @@ def _disk(library: Library) -> Iterator[Problem]:
 def repair(url: str, config: Config, progress: Progress | None = None) -> Repaired:
     """Write a sound library from all that can be read of a damaged one, and put it in its place.
 
-    Documents that are damaged are read again from their sources. Raises LibraryError if it is on a server.
+    Documents whose text is what was written are cut again if the rest of them is damaged; others are read
+    again from their sources. Raises LibraryError if it is on a server, or nothing of it can be read.
     """
     from quire.stores.sqlite import SqliteStore
 
@@ -158,51 +169,194 @@ def repair(url: str, config: Config, progress: Progress | None = None) -> Repair
         raise LibraryError(url, f"is on a server, which repairs its own files. {how}")
     new, progress = f"{url}.new-{secrets.token_hex(4)}", progress or Silent()
     try:
-        with closing(SqliteStore(url)) as old, closing(SqliteStore(new, create=True)) as target:
-            rows, bad = _take_over(old, target, progress)
-            saved = _save(old, bad, url) if bad else ""
+        with closing(SqliteStore(new, create=True)) as target:
+            taken = _taken_from(url, target, config, progress)
         kept = swap(url, new, "before-repair")
+    except (OSError, sqlite3.Error) as problem:
+        raise LibraryError(url, f"cannot be repaired: {problem}. It was left as it is") from problem
     finally:
         remove(new)
     with Library.open(url, config=config) as library:
         library.refresh(progress=progress)
         there = {row.address for row in library.documents()}
-    lost = tuple(sorted(row.address for row in bad if row.address not in there))
-    return Repaired(str(kept), len(rows), len(bad) - len(lost), lost, saved)
+    lost = tuple(sorted(taken.bad - there))
+    again = len(taken.bad) - len(lost) + taken.cut
+    return Repaired(str(kept), taken.good, again, lost, taken.saved, tuple(taken.notes))
 
 
-def _take_over(
-    old: SqliteStore, target: SqliteStore, progress: Progress
-) -> tuple[list[DocumentRow], list[DocumentRow]]:
-    """Copy what is sound; the documents that were copied, and those that are damaged."""
-    rows = _rows(old)
-    good, bad = list[DocumentRow](), list[DocumentRow]()
-    progress.begin("taking over", len(rows), "documents")
-    for row in rows:
-        try:
-            with old.reading():
-                target.write([copying.prepared_again(old, row)])
-            good.append(row)
-        except _FAULTS:
-            bad.append(row)
-        progress.advance(1)
-    with suppress(*_FAULTS):
-        copying.copy_sources(old, target, good)
-    with suppress(*_FAULTS):
-        copying.copy_vectors(old, target, good, progress)
-    return good, bad
+@dataclass(slots=True)
+class _Taken:
+    """What was taken over from a damaged library."""
+
+    good: int = 0  # documents
+    cut: int = 0  # those of them that were cut again
+    bad: set[str] = field(default_factory=set)  # addresses of the others
+    saved: str = ""  # the folder with what could be read of those
+    notes: list[str] = field(default_factory=list)
 
 
-def _rows(old: SqliteStore) -> list[DocumentRow]:
-    """The documents that can be found, one by one if some of their rows cannot be read."""
+def _taken_from(url: str, target: SqliteStore, config: Config, progress: Progress) -> _Taken:
+    from quire.stores.sqlite import SqliteStore
+
     try:
-        return old.documents(Filters())
-    except _FAULTS:
-        found = list[DocumentRow]()
-        for seq in range(1, old.db.execute("SELECT max(seq) FROM documents").fetchone()[0] + 1):
+        old = SqliteStore(url)
+    except NoResults:
+        raise
+    except _FAULTS as problem:
+        return _salvaged(url, target, config, str(problem))
+    with closing(old):
+        work = _Copy(old, target, config)
+        work.all(progress)
+        saved = _save(old, work.bad, url) if work.bad else ""
+    bad = {row.address for row in work.bad}
+    return _Taken(len(work.good), work.cut, bad, saved, work.notes)
+
+
+def _salvaged(url: str, target: SqliteStore, config: Config, problem: str) -> _Taken:
+    """Take over the texts and sources of a library that cannot be opened. Raises LibraryError."""
+    taken = _Taken(notes=["The library could not be opened. Texts were taken over; vectors are made again."])
+    roots = set[str]()
+    with tempfile.TemporaryDirectory() as folder, closing(sqlite3.connect(_padded(url, folder))) as old:
+        for found in _found_texts(old):
             with suppress(*_FAULTS):
-                found += old.documents_by_row([seq]).values()
-        return found
+                target.write([_prepared_from(found, config)])
+                taken.good += 1
+            roots |= {str(place) for place in (found["url"] or found["root"],) if place}
+        try:
+            target.put_sources([source_row((*row, 0)) for row in old.execute("SELECT * FROM sources")])
+        except _FAULTS:
+            taken.notes.append(f"The sources cannot be read. Add them again: {', '.join(sorted(roots))}")
+    if not taken.good:
+        how = "Put a backup in its place with: quire restore FILE. Without one, move it away and add again"
+        raise LibraryError(url, f"nothing of it can be read: {problem}. {how}")
+    return taken
+
+
+def _padded(url: str, folder: str) -> str:
+    """A copy of a library, as long as its header says: SQLite reads nothing of a file that was cut short."""
+    path = Path(folder) / "library.db"
+    shutil.copy(url, path)
+    with suppress(OSError):
+        shutil.copy(f"{url}-wal", f"{path}-wal")
+    with path.open("r+b") as file:
+        head = file.read(100)
+        size = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big")
+        if path.stat().st_size < size < _LARGEST:
+            file.truncate(size)
+    return str(path)
+
+
+def _found_texts(old: sqlite3.Connection) -> Iterator[dict[str, Any]]:
+    """The documents whose rows can be read, each with its tags."""
+    wanted = f"SELECT {', '.join(_SALVAGED)} FROM documents WHERE seq = ?"  # noqa: S608 - names from here
+    for seq in range(1, _MOST_TRIED):
+        tags: list[str] = []
+        with suppress(*_FAULTS):
+            tags = [row[0] for row in old.execute("SELECT tag FROM tags WHERE document = ?", (seq,))]
+        with suppress(*_FAULTS):
+            if row := old.execute(wanted, (seq,)).fetchone():
+                yield {**dict(zip(_SALVAGED, row, strict=True)), "tags": tuple(sorted(tags))}
+
+
+def _prepared_from(found: dict[str, Any], config: Config) -> Prepared:
+    """A document from its row. Raises ValueError if it is not what was written."""
+    if not is_intact(found["source"], found["checksum"]):
+        raise ValueError(found["path"])
+    names = {"collection": found["collection"], "format": found["format"], "title": found["title"]}
+    document = Document.restored(found["source"], found["path"], **names)
+    kept = {name: found[name] for name in (*_KEPT, "tags")}
+    return replace(prepare(document, config, found["kind"]), **kept)
+
+
+class _Copy:
+    """Takes over what is sound in a library that can be opened."""
+
+    def __init__(self, old: SqliteStore, target: SqliteStore, config: Config) -> None:
+        self.old, self.target, self.config = old, target, config
+        self.good, self.bad = list[DocumentRow](), list[DocumentRow]()
+        self.cut = 0  # documents of the good ones that were cut again
+        self.notes: list[str] = []
+
+    def all(self, progress: Progress) -> None:
+        """Take over documents, sources and vectors, each as far as it can be read."""
+        rows = self._rows()
+        progress.begin("taking over", len(rows), "documents")
+        for row in rows:
+            try:
+                self._document(row)
+                self.good.append(row)
+            except _FAULTS:
+                self.bad.append(row)
+            progress.advance(1)
+        self._sources()
+        with suppress(*_FAULTS):
+            copying.copy_vectors(self.old, self.target, self.good, progress)
+
+    def _rows(self) -> list[DocumentRow]:
+        """The documents that can be found, one by one if some of their rows cannot be read."""
+        try:
+            return self.old.documents(Filters())
+        except _FAULTS:
+            found = list[DocumentRow]()
+            for seq in range(1, self._last() + 1):
+                with suppress(*_FAULTS):
+                    found += self.old.documents_by_row([seq]).values()
+            self.notes.append("Some documents may be missing that nothing names any more.")
+            return found
+
+    def _last(self) -> int:
+        """The highest number that a document may have."""
+        for place in ("max(seq) FROM documents", "max(document) FROM sections", "max(document) FROM chunks"):
+            with suppress(*_FAULTS):
+                return int(self.old.db.execute(f"SELECT {place}").fetchone()[0])
+        return _MOST_TRIED
+
+    def _document(self, row: DocumentRow) -> None:
+        """Take over a document as it is, or cut its text again. Raises one of _FAULTS if it is damaged."""
+        if row.id != id_of(row.kind, row.address):
+            raise Damaged(self.old.path, row.address)  # its name is not what was written
+        with self.old.reading():
+            source = self.old.source(row.seq)
+            whole, title = self._as_it_is(row), row.title if self._has_its_title(row) else None
+        if whole is None:
+            document = Document.restored(
+                source, row.path, collection=row.collection, format=row.format, title=title
+            )
+            cut = prepare(document, self.config, row.kind, is_searched=bool(row.chunk_count))
+            whole = replace(cut, **{name: getattr(row, name) for name in _KEPT})
+            self.cut += 1
+        self.target.write([whole])
+
+    def _as_it_is(self, row: DocumentRow) -> Prepared | None:
+        """A document as it is stored; None if its parts are not those that its text gives."""
+        try:
+            if _difference(self.old, row, self.config) or not self._has_its_title(row):
+                return None
+            return copying.prepared_again(self.old, row)
+        except _FAULTS:
+            return None
+
+    def _has_its_title(self, row: DocumentRow) -> bool:
+        statement = "SELECT title_crc FROM documents WHERE seq = ?"
+        found = self.old.db.execute(statement, (row.seq,)).fetchone()
+        return found is not None and found[0] == row_check(row.checksum, row.title)
+
+    def _sources(self) -> None:
+        try:
+            sources = self.old.sources()
+        except _FAULTS:
+            roots = sorted({place for row in [*self.good, *self.bad] if (place := row.url or row.root)})
+            self.notes.append(f"The sources cannot be read. Add them again: {', '.join(roots)}")
+            return
+        known = {source.place for source in sources}
+        self.target.put_sources(sources)
+        try:
+            copying.copy_sources(self.old, self.target, self.good)
+        except _FAULTS:
+            self.notes.append("It is not known which source holds which document. A refresh finds out.")
+        unknown = sorted({row.root for row in [*self.good, *self.bad] if row.root} - known)
+        if not known and unknown:
+            self.notes.append(f"No source is left. Add them again: {', '.join(unknown)}")
 
 
 def _save(old: SqliteStore, bad: Sequence[DocumentRow], url: str) -> str:

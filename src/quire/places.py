@@ -57,7 +57,11 @@ def default_url(*, create: bool = False) -> str:
     here = working_folder()
     for folder in (here, *here.parents):
         found = folder / ".quire" / "library.db"
-        if found.exists():
+        try:
+            is_there = found.exists()
+        except OSError as problem:
+            raise SettingError("library", f"{found} cannot be looked at: {problem.strerror}") from None
+        if is_there:
             _check_inside(found, folder)
             return str(found)
     if create:

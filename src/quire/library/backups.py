@@ -8,14 +8,16 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import sqlite3
 import time
 from contextlib import closing, suppress
 from pathlib import Path
 
 from quire import copying
-from quire.errors import LibraryError
+from quire.errors import LibraryError, NoResults
 from quire.library.arguments import checks_arguments
 from quire.library.base import OpenLibrary
+from quire.stores import Filters
 
 log = logging.getLogger("quire")
 _BESIDE = ("", "-wal", "-shm")  # the files of a library
@@ -70,13 +72,14 @@ class Backups(OpenLibrary):
             how = f"To copy a backup into an empty one: quire copy -L {found} --to URL"
             raise LibraryError(path, f"is on a server, which restores its own backups. {how}")
         check_sound(found)
+        _check_replaceable(path)
         new = f"{path}.new-{secrets.token_hex(4)}"
         try:
             Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
             with closing(SqliteStore(found)) as opened:
                 opened.backup(new)
             return swap(path, new, "before-restore")
-        except OSError as problem:
+        except (OSError, sqlite3.Error) as problem:
             raise LibraryError(path, f"cannot be written: {problem}") from problem
         finally:
             remove(new)
@@ -86,9 +89,33 @@ def check_sound(path: str) -> None:
     """Raise LibraryError if a file is not a sound library."""
     from quire.stores.sqlite import SqliteStore
 
-    with closing(SqliteStore(path)) as store:
-        if problems := store.check():
+    try:
+        store = SqliteStore(path)
+    except NoResults:
+        raise NoResults(f"There is no backup at {path}.", missing="backup", name=path) from None
+    with closing(store):
+        problems = store.check()
+        for row in store.documents(Filters()) if not problems else ():
+            store.source(row.seq)  # raises Damaged
+        if problems:
             raise LibraryError(path, f"is not sound: {problems[0]}")
+
+
+def _check_replaceable(path: str) -> None:
+    """Raise LibraryError for a file that is no library, not even a damaged one."""
+    from quire.stores.sqlite.file import APPLICATION_ID
+
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(72)
+    except FileNotFoundError:
+        return
+    except OSError as problem:
+        raise LibraryError(path, f"cannot be read: {problem}") from problem
+    is_empty, is_database = not any(head), head.startswith(b"SQLite format 3\0")
+    if is_empty or (is_database and head[68:72] in (APPLICATION_ID.to_bytes(4, "big"), bytes(4))):
+        return
+    raise LibraryError(path, "is not a library. It was left as it is; name another file")
 
 
 def remove(path: str) -> None:

@@ -14,7 +14,7 @@ from quire import address as addresses
 from quire import disks
 from quire.config import DEFAULT, Config
 from quire.embed.base import Embedder
-from quire.errors import ConnectionLost, NoResults, SettingError, nearest
+from quire.errors import ConnectionLost, LibraryError, NoResults, SettingError, nearest
 from quire.library.arguments import checks_arguments
 from quire.stores import DocumentRow, Filters, Store, open_store
 
@@ -103,8 +103,13 @@ class OpenLibrary:
 
     def _purge(self) -> None:
         """Erase what removed documents left behind in the library's files."""
-        for left in self.store.purge():
-            log.warning("%s", left)
+        try:
+            for left in self.store.purge():
+                log.warning("%s", left)
+        except LibraryError as problem:
+            why = problem.details["problem"].removeprefix("nothing was written: ")
+            how = "To erase it once that is mended: quire remove --purge"
+            raise LibraryError(self.url, f"it was removed, but is not erased yet: {why}. {how}") from problem
 
     def _document(self, address: str) -> tuple[DocumentRow, str]:
         """The document of an address or id, and what follows the # of the address.

@@ -20,7 +20,7 @@ from quire.ingest import named
 from quire.ingest.plan import Plan
 from quire.ingest.prepare import made_by, prepare_alone
 from quire.ingest.report import Report
-from quire.library.base import given_names, writes
+from quire.library.base import given_names, reads, writes
 from quire.library.embeddings import Embeddings
 from quire.progress import DocumentChange, Progress
 from quire.sources import entries
@@ -201,6 +201,7 @@ class Indexing(Embeddings):
         self._adopt()
         return sync.check(self.store, self.config, collection)
 
+    @reads
     def sources(self) -> list[SourceRow]:
         """The sources that people added: files, folders, pages, sites and texts."""
         self._adopt()
@@ -252,7 +253,8 @@ class Indexing(Embeddings):
 
         A branch of a project is the collection `project@branch`; `project@*` are all its branches. What is
         removed stays removed: a refresh does not bring it back, adding it by name does. `purge` also erases
-        what is left of removed documents in the library's files. `dry_run` only returns what would go.
+        what is left of removed documents in the library's files, also alone. `dry_run` only returns what
+        would go.
         """
         self._adopt()
         within = given_names(paths, "paths")
@@ -264,6 +266,8 @@ class Indexing(Embeddings):
             rows = self._rows_of(collection, within)
         elif within:
             raise SettingError("remove", "Name the collection that these paths are of")
+        elif purge and not dry_run:
+            rows = []
         else:
             raise SettingError("remove", "Name what to remove: addresses, or a collection")
         if not dry_run and collection is not None and not within:

@@ -13,6 +13,7 @@ import socket
 import time
 import uuid
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from quire.errors import LibraryError
@@ -113,4 +114,8 @@ def _runs(process: int) -> bool:
         return False
     except (OSError, OverflowError):  # another user's
         return True
-    return True
+    try:
+        state = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(") ")[2][:1]
+    except OSError:  # there is none but on Linux
+        return True
+    return state != "Z"  # it has ended, and only its parent does not know yet

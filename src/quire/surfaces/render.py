@@ -456,8 +456,11 @@ def doctor_lines(found: Sequence[Problem], done: Repaired | None, versions: dict
         yield f"The old library is kept in {line(done.kept)}"
         yield from (f"lost  {line(address)}" for address in done.lost)
         yield from [f"What could be read of damaged documents is in {line(done.saved)}"] if done.saved else []
+        yield from map(line, done.notes)
     for finding in found:
         yield f"{finding.part}: {line(finding.problem)}"
         yield f"  To mend it: {line(finding.fix)}"
     if not found:
-        yield "All is well: the file, its indexes, every text and every span."
+        now = "The library is sound now" if done else "All is well"
+        but = ", but for what is named above" if done and (done.lost or done.notes) else ""
+        yield f"{now}: the file, its indexes, every text and every span{but}."

@@ -96,7 +96,7 @@ Description=Quire keeps {_escaped(redact.url(library))} up to date
 [Service]
 ExecStart={" ".join(map(_quoted, _COMMAND))}
 WorkingDirectory={_escaped(str(folder))}
-Environment={_quoted(f"{LIBRARY}={library}")}
+Environment={_quoted(f"{LIBRARY}={library}", is_command=False)}
 Nice=10
 Restart=on-failure
 RestartSec=60
@@ -116,10 +116,10 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _quoted(text: str) -> str:
-    """One argument of systemd, whatever it holds."""
-    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
-    return f'"{_escaped(plain)}"'
+def _quoted(text: str, *, is_command: bool = True) -> str:
+    """One argument of systemd, whatever it holds. Only in commands a $ stands for a variable."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{_escaped(plain.replace("$", "$$") if is_command else plain)}"'
 
 
 def _launchd(name: str, library: str, folder: Path, home: Path) -> UserService:

@@ -14,7 +14,7 @@ class Listener:
     """Hears of changes in folders. `problem` says why it hears of none."""
 
     def __init__(self, folders: list[str], debounce: float, stop: threading.Event) -> None:
-        self.problem, self._debounce, self._stop = "", debounce, stop
+        self.problem, self._debounce, self._stop, self._folders = "", debounce, stop, folders
         self._notify = self._opened(folders) if folders else None
 
     def _opened(self, folders: list[str]) -> Any:
@@ -42,6 +42,10 @@ class Listener:
         try:
             heard = self._notify.watch(round(1000 * self._debounce), _STEP, round(1000 * seconds), self._stop)
         except RuntimeError as problem:  # such as new folders, of which there are too many now
+            if "decode" in str(problem):  # a name that is not UTF-8: which one is not told
+                self._notify.close()
+                self._notify = self._opened(self._folders)
+                return set(self._folders)
             self.problem = _one_line(problem)
             self.close()
             return set()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from quire.errors import LibraryError
 from quire.stores.base import Counts
 from quire.stores.checks import VERIFIED_BYTES, is_intact
 from quire.stores.rows import DocumentRow
@@ -104,6 +105,26 @@ class SqliteStore(SqlitePurging, SqliteBackups):
         except (sqlite3.DatabaseError, *SURPRISES) as problem:
             return [f"cannot be checked: {problem}"]
 
+    def _lost_words(self) -> list[str]:
+        """Whether the index finds some documents by one of their words."""
+        rows = self.db.execute("SELECT document FROM chunks GROUP BY document ORDER BY random() LIMIT 20")
+        for (document,) in rows.fetchall():
+            words = next((" ".join(words[1:]).split() for words in self._words_of(document)), [])
+            if words and not self.keywords.finds(words[-1], document):
+                return [f"full text: a word of document {document} is not found"]
+        return []
+
+    def _wrong_sources(self) -> list[str]:
+        self.sources()  # raises ValueError for options that are none
+        return []
+
+    def _as_far_as_possible(self, look: Callable[[], list[str]]) -> list[str]:
+        """What is wrong with a part, or why that cannot be told."""
+        try:
+            return look()
+        except (sqlite3.DatabaseError, *SURPRISES, LibraryError) as problem:
+            return [f"cannot be checked: {problem}"]
+
     def _wrong_facts(self) -> list[str]:
         """The numbers and names that a library must have, and that are not there or are none."""
         facts = dict(self.db.execute("SELECT name, value FROM facts").fetchall())
@@ -135,4 +156,6 @@ class SqliteStore(SqlitePurging, SqliteBackups):
         counted = self._value("SELECT total(chunk_count) FROM documents")
         if not terms == chunks == counted:
             wrong.append(f"{chunks} chunks, {terms} with terms, {int(counted)} counted in documents")
+        for look in (self._wrong_sources, self._lost_words):
+            wrong += self._as_far_as_possible(look)
         return wrong

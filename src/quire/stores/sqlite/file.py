@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import stat
 import threading
 import time
 import urllib.parse
@@ -380,6 +381,7 @@ class FileOpener:
         folder = os.path.dirname(os.path.abspath(self.path))
         self.read_only = READ_ONLY
         if os.access(self.path, os.W_OK) and os.access(folder, os.W_OK):
+            self._unlock_log()
             try:
                 db = self._connect("rw")
             except sqlite3.OperationalError as problem:  # a full disk has no room for the files beside it
@@ -390,6 +392,13 @@ class FileOpener:
                 self.read_only = ""
                 return db
         return self._connect_to_read()
+
+    def _unlock_log(self) -> None:
+        """Make a log writable that was made while the library was read-only."""
+        for path in (f"{self.path}-wal", f"{self.path}-shm"):
+            if os.path.exists(path) and not os.access(path, os.W_OK):
+                with suppress(OSError):  # another user's
+                    os.chmod(path, stat.S_IMODE(os.stat(self.path).st_mode))
 
     def _connect_to_read(self) -> sqlite3.Connection:
         try:

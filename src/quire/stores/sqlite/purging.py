@@ -13,6 +13,7 @@ import sqlite3
 from quire.stores.sqlite.database import NOTHING_TO_ERASE
 from quire.stores.sqlite.sources import SqliteSources
 
+_COPIES = ("schema-*.backup", "before-*", "damaged-*")  # names that Quire gives them
 _PATIENCE = 5.0  # seconds to wait for others who use the log
 _UNUSED_TERMS = "DELETE FROM common_terms WHERE term NOT IN (SELECT term FROM vocabulary)"
 
@@ -49,6 +50,6 @@ class SqlitePurging(SqliteSources):
 
     def _copies(self) -> list[str]:
         """The copies that Quire made of the library before upgrades, repairs and restores."""
-        found = [glob.glob(f"{glob.escape(self.path)}.{kind}") for kind in ("schema-*.backup", "before-*")]
+        found = [glob.glob(f"{glob.escape(self.path)}.{kind}") for kind in _COPIES]
         names = sorted({name for some in found for name in some if not name.endswith(("-wal", "-shm"))})
         return [f"Older copies may still have it: {', '.join(names)}"] if names else []

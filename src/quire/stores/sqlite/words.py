@@ -79,6 +79,12 @@ class Fts5:
             self.compact()
             self.db.execute("INSERT OR REPLACE INTO facts VALUES ('tidied', ?)", (str(removed),))
 
+    def finds(self, term: str, document: int) -> bool:
+        """Whether a term finds a document."""
+        found = "SELECT 1 FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ? LIMIT 1"
+        low, high = document << CHUNK_BITS, (document + 1) << CHUNK_BITS
+        return self.db.execute(found, (f'"{term}"', low, high)).fetchone() is not None
+
     def compact(self) -> None:
         """Write the index anew, without the terms that are only marked as deleted."""
         self.db.execute("INSERT INTO words (words) VALUES ('optimize')")

@@ -109,7 +109,9 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
         output.print_json({"findings": findings, "repaired": repaired, "versions": versions})
     else:
         click.echo("\n".join(render.doctor_lines(found, done, versions)))
-    sys.exit(render.FAILED if any(finding.part in ("file", "document") for finding in found) else render.DONE)
+    is_damaged = any(finding.part in ("file", "document") for finding in found)
+    has_lost = done is not None and bool(done.lost or done.notes)
+    sys.exit(render.FAILED if is_damaged else render.PARTLY if has_lost else render.DONE)
 
 
 @quire.command()
