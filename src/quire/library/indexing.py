@@ -201,10 +201,13 @@ class Indexing(Embeddings):
         self._adopt()
         return sync.check(self.store, self.config, collection)
 
-    @reads
     def sources(self) -> list[SourceRow]:
         """The sources that people added: files, folders, pages, sites and texts."""
         self._adopt()
+        return self._stored_sources()
+
+    @reads
+    def _stored_sources(self) -> list[SourceRow]:
         return self.store.sources()
 
     def _adopt(self) -> None:
