@@ -114,7 +114,7 @@ def test_a_reader_that_holds_the_log_is_named(place: Path, caplog: pytest.LogCap
                 patch.setattr("quire.stores.sqlite.purging._PATIENCE", 0.05)
                 library.remove("content:plan.md", purge=True)
             assert "Another program is reading" in caplog.text
-        library.remove(collection="content", purge=True) if library.documents() else library.store.purge()
+        library.remove(purge=True)
         assert left_in(place.parent) == []
 
 

@@ -1,6 +1,6 @@
 """Gather what training needs in a folder: sections, pairs, and sets to judge by.
 
-    python -m training.prepare ../shared/train ../shared/eval training/data [--characters 600]
+    python -m training.prepare PAIRS SETS training/data [--characters 600]
 
 `sections.jsonl.xz` and `pairs.jsonl.xz` are those of the first folder, with shorter texts. `dev.pkl.xz` has
 for each set of the second folder the chunks that Quire cuts, the questions with the chunks that answer them,

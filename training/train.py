@@ -37,6 +37,7 @@ HELD_OUT = (  # repositories to judge by
     *("argoproj/argo-cd", "the-turing-way/the-turing-way"),
 )
 QUERY, PASSAGE, CHUNK = 64, 192, 256  # tokens
+TEMPERATURE = 0.05
 WITHOUT_TRAIL = ("heading", "title")  # kinds whose query repeats the trail
 
 
@@ -152,12 +153,25 @@ def say(what: str, found: dict[str, Any], started: float) -> None:
     print(f"{time.time() - started:6.0f} s  {what}  {json.dumps(found)}", flush=True)
 
 
-def contrast(scores: Tensor, same: Tensor, temperature: float) -> Tensor:
+def losses(scores: Tensor, old: Tensor, sections: Tensor) -> tuple[Tensor, Tensor]:
+    """How far scores are from the right ones, and from older scores. The first columns are the right passages."""
+    same = sections[:, None] == sections[None, :]
+    wide = torch.cat([same, torch.zeros_like(same)], 1)
+    wrong = contrast(scores, wide) + contrast(scores[:, : len(scores)].T, same)
+    moved = functional.kl_div(
+        functional.log_softmax(scores / TEMPERATURE, -1),
+        functional.softmax(old / TEMPERATURE, -1),
+        reduction="batchmean",
+    )
+    return wrong / 2, moved
+
+
+def contrast(scores: Tensor, same: Tensor) -> Tensor:
     """The loss of rows whose right column is on the diagonal; others with the same section do not count."""
     rows = torch.arange(len(scores), device=scores.device)
     masked = scores.masked_fill(same, -1e4)
     masked[rows, rows] = scores[rows, rows]
-    return functional.cross_entropy(masked / temperature, rows)
+    return functional.cross_entropy(masked / TEMPERATURE, rows)
 
 
 def tuned(data: Data, weights: Path, started: float, **given: Any) -> Bert:
@@ -181,28 +195,20 @@ def tuned(data: Data, weights: Path, started: float, **given: Any) -> Bert:
             pairs = order[start : start + size]
             asked = batch_of([data.queries[pair] for pair in pairs])
             passages = batch_of([data.text(place) for place in data.passages(pairs, chance)])
-            section = torch.tensor([data.section[pair] for pair in pairs], device="cuda")
-            same = section[:, None] == section[None, :]
+            sections = torch.tensor([data.section[pair] for pair in pairs], device="cuda")
             with torch.autocast("cuda", torch.bfloat16):
                 q, p = model(asked), model(passages)
                 with torch.no_grad():
                     asked_before, before = original(asked), original(passages)
-            scores, old = q @ p.T, asked_before @ before.T
-            wide = torch.cat([same, torch.zeros_like(same)], 1)
-            loss = contrast(scores, wide, 0.05) + contrast(scores[:, :size].T, same, 0.05)
-            kept = functional.kl_div(
-                functional.log_softmax(scores / 0.05, -1),
-                functional.softmax(old / 0.05, -1),
-                reduction="batchmean",
-            )
-            (loss / 2 + keep * kept).backward()
+            wrong, moved = losses(q @ p.T, asked_before @ before.T, sections)
+            (wrong + keep * moved).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             schedule.step()
             step += 1
             if step % 100 == 0:
-                shown = f"loss {loss.item() / 2:.3f} kept {kept.item():.3f}"
+                shown = f"wrong {wrong.item():.3f} moved {moved.item():.3f}"
                 print(f"{time.time() - started:6.0f} s  step {step}/{steps} {shown}", flush=True)
     return model
 
@@ -290,19 +296,12 @@ def static(data: Data, options: argparse.Namespace, started: float) -> None:
                 places = data.passages(pairs, chance)
                 questions = batch_of([data.queries[pair] for pair in pairs])
                 passages = batch_of([data.text(place) for place in places])
-                section = torch.tensor([data.section[pair] for pair in pairs], device="cuda")
-                same = section[:, None] == section[None, :]
+                sections = torch.tensor([data.section[pair] for pair in pairs], device="cuda")
                 rows = torch.tensor(places, device="cuda").long().T
                 old = asked[pairs].float() @ known[rows[0], rows[1]].float().T
                 scores = model(questions) @ model(passages).T
-                wide = torch.cat([same, torch.zeros_like(same)], 1)
-                loss = contrast(scores, wide, 0.05) + contrast(scores[:, :size].T, same, 0.05)
-                kept = functional.kl_div(
-                    functional.log_softmax(scores / 0.05, -1),
-                    functional.softmax(old / 0.05, -1),
-                    reduction="batchmean",
-                )
-                (loss / 2 + given["keep"] * kept).backward()
+                wrong, moved = losses(scores, old, sections)
+                (wrong + given["keep"] * moved).backward()
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=True)
                 schedule.step()
