@@ -165,3 +165,15 @@ def test_backing_up_from_the_command_line(tmp_path: Path) -> None:
     assert "before-restore" in out
     assert "A" in run(tmp_path, "list")[0]
     assert run(tmp_path, "restore", "nothing.db", code=1)[0] == ""
+
+
+def test_a_folder_is_neither_a_library_nor_a_backup(tmp_path: Path) -> None:
+    for call in (lambda: Library.open(tmp_path), lambda: Library.restore(tmp_path / "l.db", tmp_path)):
+        with pytest.raises(LibraryError, match="is a folder"):
+            call()
+    (tmp_path / "notes.txt").write_text("mine")
+    with Library.open(tmp_path / "l.db", create=True) as library:
+        library.backup(tmp_path / "b.db")
+    with pytest.raises(LibraryError, match="is not a library"):
+        Library.restore(tmp_path / "notes.txt", tmp_path / "b.db")
+    assert (tmp_path / "notes.txt").read_text() == "mine"

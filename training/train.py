@@ -154,7 +154,7 @@ def say(what: str, found: dict[str, Any], started: float) -> None:
 
 
 def losses(scores: Tensor, old: Tensor, sections: Tensor) -> tuple[Tensor, Tensor]:
-    """How far scores are from the right ones, and from older scores. The first columns are the right passages."""
+    """How far scores are from the right ones, and from older ones. The right passages come first."""
     same = sections[:, None] == sections[None, :]
     wide = torch.cat([same, torch.zeros_like(same)], 1)
     wrong = contrast(scores, wide) + contrast(scores[:, : len(scores)].T, same)

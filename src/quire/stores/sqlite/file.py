@@ -434,6 +434,8 @@ class FileOpener:
         if self._is_half_made():
             return  # a writer makes it empty again
         foreign = self._error("is not a library. It was left as it is; name another file.")
+        if os.path.isdir(self.path):
+            raise self._error("is a folder. Name a file.")
         if os.path.getsize(self.path) < _SMALLEST:
             raise foreign
         try:
