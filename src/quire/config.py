@@ -242,7 +242,7 @@ class SearchSettings:
 
     mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
     limit: int = 10  # results
-    fresh: bool | None = guarded(None, free=(False,))  # whether changed files are read again before an answer
+    fresh: bool | None = guarded(None, free=(False,))  # read changed files again first; unset: only over MCP
     candidates: int = at_most(100)  # chunks that are ranked
     meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
     meaning_unknown: float = 0.0  # the same if the model does not know the query's language; 0: words only

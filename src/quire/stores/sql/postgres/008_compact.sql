@@ -23,7 +23,7 @@ ALTER TABLE quire.words ALTER COLUMN counts SET STORAGE MAIN;
 ALTER TABLE quire.words ALTER COLUMN places SET STORAGE EXTERNAL;
 CREATE INDEX words_terms ON quire.words USING gin (terms);
 
--- What the beginning of a word may stand for. Words of documents that are gone stay until words are remade.
+-- What the beginning of a word may stand for. Words of documents that are gone stay until a purge.
 CREATE TABLE quire.vocabulary (
     collection text    COLLATE "C" NOT NULL,
     term       text    COLLATE "C" NOT NULL,
