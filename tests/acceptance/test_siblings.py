@@ -246,7 +246,8 @@ def test_s10_ollama_is_tried_again_three_times(tmp_path: Path) -> None:
 
         def broken(handler: object, texts: list[str]) -> None:
             times.append(time.monotonic())
-            status(500)(handler, texts)  # type: ignore[arg-type]
+            # Without this, the server closes a silent connection just when the client asks again.
+            status(500, Connection="close")(handler, texts)  # type: ignore[arg-type]
 
         models.always = broken
         with quire.Library.open(tmp_path / "l.db", create=True, config=meaning.config(models)) as library:
