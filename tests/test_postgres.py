@@ -24,8 +24,8 @@ from quire.config import override
 from quire.errors import ConnectionLost, LibraryError, MissingExtra, NoResults, SettingError
 from quire.ingest.prepare import prepare
 from quire.library import Library
+from quire.meaning import Meaning
 from quire.query import Query
-from quire.searcher import Meaning
 from quire.stores import (
     MAX_CHUNKS,
     Filters,

@@ -16,7 +16,7 @@ from mcp import Client
 
 from quire import analyze, embedding, query, searcher, spelling
 from quire.library import Library
-from quire.searcher import Meaning
+from quire.meaning import Meaning
 from quire.stores import Filters
 from tests import postgres
 from tests.commands import run

@@ -149,10 +149,14 @@ def copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None:
 
 
 def copy_vectors(source: Store, target: Store, rows: list[DocumentRow], progress: Progress) -> int:
-    """Copy the vectors of the active model that the target does not have; returns how many."""
-    ours = next((model for model in source.models() if model.active), None)
-    if ours is None:
-        return 0
+    """Copy the vectors of the active models that the target does not have; returns how many."""
+    active = [model for model in source.models() if model.active]
+    return sum(_copy_vectors(source, target, model, rows, progress) for model in active)
+
+
+def _copy_vectors(
+    source: Store, target: Store, ours: Model, rows: list[DocumentRow], progress: Progress
+) -> int:
     model = target.model(ours.name, ours.dimension)
     there = {row.id: row.seq for row in target.documents(Filters())}
     here = {there[row.id]: row.seq for row in rows}

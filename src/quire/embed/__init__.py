@@ -6,13 +6,13 @@ import os
 import re
 
 from quire.config import EmbedSettings
-from quire.embed.base import Embedder
-from quire.errors import SettingError, nearest
+from quire.embed.base import DEEP, STATIC, Embedder
+from quire.errors import EmbeddingError, SettingError, nearest
 
-DEFAULT_MODEL = "minilm"
 NONE = "none"
 CUSTOM = "custom"  # whoever uses the library makes the vectors
-_KNOWN = (DEFAULT_MODEL, "ollama/mxbai-embed-large", "openai/text-embedding-3-small", "folder/PATH", NONE)
+_KNOWN = (STATIC, DEEP, "ollama/mxbai-embed-large", "openai/text-embedding-3-small", "folder/PATH", NONE)
+RETIRED = {"minilm": DEEP}  # models of older versions, and what came after them
 
 
 def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
@@ -20,19 +20,35 @@ def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
     kind, _, model = name.partition("/")
     if name in (NONE, CUSTOM):
         return None
-    if name == DEFAULT_MODEL:
-        from quire.embed.minilm import MiniLM
+    if name == STATIC:
+        from quire.embed.static import Static
 
-        return MiniLM(settings)
+        return Static()
+    if name == DEEP:
+        from quire.embed.bert import Bert
+
+        return Bert(settings)
     if kind == "folder" or os.path.isdir(name):  # noqa: PTH112
-        from quire.embed.minilm import MiniLM
+        from quire.embed.bert import Bert
 
-        return MiniLM(settings, without_digest(model) if kind == "folder" else name)
+        return Bert(settings, without_digest(model) if kind == "folder" else name)
     if kind in ("ollama", "openai"):
         from quire.embed.http import Ollama, OpenAI
 
         return Ollama(model, settings) if kind == "ollama" else OpenAI(model, settings)
+    if name in RETIRED:
+        problem = (
+            f"was the model of older versions. Embed with its successor: quire embed --model {RETIRED[name]}"
+        )
+        raise EmbeddingError(name, problem)
     raise SettingError("embed.model", f"there is no {name!r}. {nearest(name, _KNOWN)}")
+
+
+def is_installed() -> bool:
+    """Whether what runs the bundled deep model is installed. Nothing is loaded."""
+    from importlib.util import find_spec
+
+    return find_spec("onnxruntime") is not None
 
 
 def without_digest(name: str) -> str:

@@ -15,11 +15,12 @@ from quire.errors import Damaged, LibraryError, NoResults
 from quire.ingest import named
 from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
+from quire.meaning import serving
 from quire.progress import Progress, Silent
 from quire.reading import Reading
 from quire.records import StoredChunk, StoredSection
 from quire.searcher import Found
-from quire.stores import Counts, DocumentRow, Filters
+from quire.stores import Counts, DocumentRow, Filters, active_model
 from quire.tokens import counter
 from quire.tree import Tree
 
@@ -121,8 +122,10 @@ class Finding(Embeddings):
 
     @reads
     def status(self) -> Counts:
-        """What is in the library."""
-        return self.store.counts()
+        """What is in the library, and which model searches use."""
+        counts, meaning = self.store.counts(), self._meaning("hybrid")
+        used = serving(self.store, meaning, Filters())
+        return replace(counts, serving=used.model.name if used else "")
 
     def damaged(self, progress: Progress | None = None) -> list[str]:
         """The addresses of documents whose stored text is not what was written. Every text is compared."""
@@ -180,9 +183,12 @@ class Finding(Embeddings):
     @reads
     def vector(self, id: str) -> list[float] | None:
         """The vector that searches compare of a chunk, by its id; None if it has none, or is not there."""
-        active, row = self._active(), self._chunk_row(id)
-        found = self.store.vectors_of(active, [row]) if active and row is not None else {}
-        return next((vector.tolist() for vector in found.values()), None)
+        row, models = self._chunk_row(id), self.store.models()
+        used = [active_model(models), active_model(models, instant=True)]
+        for model in used if row is not None else ():
+            for vector in self.store.vectors_of(model, [row or 0]).values() if model else ():
+                return list(map(float, vector))
+        return None
 
     def context(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -149,14 +150,14 @@ class Memories(Finding):
                     return self.import_(file)
             except OSError as problem:
                 raise Unreadable(os.fspath(source), (problem.strerror or str(problem)).lower()) from None
-        report = Report()
+        report, since = Report(), time.time_ns() // 1_000_000
         for number, line in enumerate(source, 1):
             try:
                 if line.strip():
                     memory.keep(self.store, entries.from_line(line), self.config, report)
             except (SettingError, SourceError) as problem:
                 report.failed.append(Skipped(f"line {number}", str(problem), problem.code))
-        self._embed_new(report, None)
+        self._embed_new(report, None, since=since)
         return report
 
     @writes

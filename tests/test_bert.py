@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from quire.config import DEFAULT, EmbedSettings, override
 from quire.embed import open_embedder, wordpiece
+from quire.embed.bert import Bert, weights_digest
 from quire.embed.http import Ollama, OpenAI
-from quire.embed.minilm import MiniLM, weights_digest
 from quire.embed.wordpiece import WordPiece
 from quire.errors import EmbeddingError, SettingError
 from quire.library import Library
@@ -33,9 +33,9 @@ UNRELATED = "The soup wants two carrots, an onion and an hour on a low flame."
 
 
 @cache
-def minilm() -> MiniLM:
+def minilm() -> Bert:
     """The model, loaded once in each process."""
-    return MiniLM(EmbedSettings())
+    return Bert(EmbedSettings())
 
 
 @cache
@@ -248,7 +248,7 @@ def test_the_tail_of_a_long_text_is_not_dropped() -> None:
 
 def test_prefixes_stand_before_questions_and_documents() -> None:
     """DESIGN §7: some models want to know which of the two a text is."""
-    model = MiniLM(EmbedSettings(query_prefix="ask: ", document_prefix="say: "))
+    model = Bert(EmbedSettings(query_prefix="ask: ", document_prefix="say: "))
     assert np.array_equal(model.embed_query("fish"), minilm().embed_query("ask: fish"))
     assert np.array_equal(model.embed_documents(["fish"])[0], minilm().embed_query("say: fish"))
 
@@ -270,9 +270,9 @@ def linked(folder: Path, to: Path, *names: str) -> Path:
     return to
 
 
-def opened(folder: Path) -> MiniLM:
+def opened(folder: Path) -> Bert:
     model = open_embedder(f"folder/{folder}", EmbedSettings())
-    assert isinstance(model, MiniLM)
+    assert isinstance(model, Bert)
     return model
 
 
@@ -373,7 +373,7 @@ def test_each_name_opens_its_model() -> None:
     """DESIGN §7: minilm, ollama, openai, a folder, none. Making one loads nothing."""
     settings = EmbedSettings()
     assert open_embedder("none", settings) is None
-    assert isinstance(open_embedder("minilm", settings), MiniLM)
+    assert isinstance(open_embedder("minilm", settings), Bert)
     for name, kind, full in (
         ("ollama", Ollama, "ollama/mxbai-embed-large"),
         ("ollama/x:latest", Ollama, "ollama/x:latest"),
