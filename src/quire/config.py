@@ -201,7 +201,7 @@ class WebSettings:
         _within("concurrency", self.concurrency, 1, 1000)
 
 
-_LOCAL = ("", "static", "deep", "none")  # models that send no text anywhere
+_LOCAL = ("", "static", "deep", "minilm", "none")  # models that send no text anywhere; minilm is now deep
 MOST_TEXTS, MOST_TOKENS = 2048, 300_000  # of one request for vectors: what OpenAI takes
 MOST_PARALLEL = 64  # requests
 

@@ -132,7 +132,9 @@ def _outdated(library: Library) -> Iterator[Problem]:
         if model.active and (missing := store.count_unembedded(model)):
             yield Problem("vectors", f"of {model.name} are missing for {missing:,} chunks", "quire embed")
     if active and (problem := library.model_problem()):
-        yield Problem("model", problem, "Searches use words alone until it works")
+        instant = active_model(store.models(), instant=True)
+        serves = instant.name if instant and not store.count_unembedded(instant) else "words alone"
+        yield Problem("model", problem, f"Searches use {serves} until it works")
     for source in store.sources():
         if source.type in ("file", "folder") and not os.path.lexists(source.place):
             problem = f"{source.place} is gone; its documents are kept"

@@ -66,6 +66,7 @@ def ready(
 ) -> Meaning | None:
     """What serves a search, with the vector of the question; None, with a note, if words alone must do.
 
+    The vector is left out if words will do because the model does not know the language of the question.
     In semantic mode they cannot: then the vectors that there are serve. Raises EmbeddingError or SettingError
     if a model cannot be used and none serves instead.
     """
@@ -76,7 +77,17 @@ def ready(
         notes.append(_instead(found, EmbeddingError(meaning.model.name, meaning.problem)))
     elif meaning and found is None:
         notes.append(_unembedded(store, meaning.model))
-    return _asked(store, asked, filters, settings, found, notes) if found else None
+    if found is None or _is_left_out(store, asked, filters, settings, found):
+        return found
+    return _asked(store, asked, filters, settings, found, notes)
+
+
+def _is_left_out(
+    store: Store, asked: Query, filters: Filters, settings: SearchSettings, found: Meaning
+) -> bool:
+    """Whether words will answer alone, in a language that the model does not know: no model is loaded."""
+    counts = settings.mode == "semantic" or settings.meaning_unknown > 0 or found.knows(asked.words)
+    return not counts and bool(store.search_words(asked, filters, 1))
 
 
 def _asked(
@@ -112,4 +123,5 @@ def _instead(found: Meaning | None, problem: Exception) -> str:
 def _unembedded(store: Store, model: Model) -> str:
     how = "Library.set_vector" if model.name == CUSTOM else "quire embed"
     missing = store.count_unembedded(model)
-    return f"Searched by words only: {missing:,} chunks are not embedded yet. Go on with: {how}"
+    some = "1 chunk is" if missing == 1 else f"{missing:,} chunks are"
+    return f"Searched by words only: {some} not embedded yet. Go on with: {how}"

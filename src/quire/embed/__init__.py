@@ -25,13 +25,9 @@ def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
 
         return Static()
     if name == DEEP:
-        from quire.embed.bert import Bert
-
-        return Bert(settings)
+        return _bert(settings)
     if kind == "folder" or os.path.isdir(name):  # noqa: PTH112
-        from quire.embed.bert import Bert
-
-        return Bert(settings, without_digest(model) if kind == "folder" else name)
+        return _bert(settings, without_digest(model) if kind == "folder" else name)
     if kind in ("ollama", "openai"):
         from quire.embed.http import Ollama, OpenAI
 
@@ -42,6 +38,15 @@ def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
         )
         raise EmbeddingError(name, problem)
     raise SettingError("embed.model", f"there is no {name!r}. {nearest(name, _KNOWN)}")
+
+
+def _bert(settings: EmbedSettings, folder: str | None = None) -> Embedder:
+    from quire.embed.bert import NO_RUNTIME, Bert
+
+    model = Bert(settings, folder)
+    if not is_installed():
+        raise EmbeddingError(model.name, NO_RUNTIME)
+    return model
 
 
 def is_installed() -> bool:

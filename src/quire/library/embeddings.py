@@ -31,6 +31,7 @@ _FEW = 32  # chunks that are embedded within seconds: no other process needs to 
 _PAUSE = 0.5  # seconds until another process is asked for again
 _PATIENCE = 60.0  # seconds that embedding may take after documents were added
 _NOT_DEEP = (models.NONE, models.CUSTOM, STATIC)
+_HOW = "Embed the library with: quire embed"
 _MADE_BY_CALLER = "your program makes its vectors. Give that of a question with search(vector=…)"
 
 
@@ -131,7 +132,7 @@ class Embeddings(OpenLibrary):
         own: Iterable[DocumentRow] = (),
         *,
         since: int = 0,
-        within: float = _PATIENCE,
+        within: float | None = None,
     ) -> None:
         """Embed new chunks. If that fails, the report says so: search works without.
 
@@ -154,7 +155,8 @@ class Embeddings(OpenLibrary):
             with waits as (shown, documents):
                 self._check_model()  # which may have changed
                 self._check_dimension()
-                done = embedding.embed(self.store, self._any_embedder(name), shown, documents, within)
+                limit = _PATIENCE if within is None else within
+                done = embedding.embed(self.store, self._any_embedder(name), shown, documents, limit)
         except (EmbeddingError, SettingError) as problem:
             report.failed.append(Skipped("embedding", str(problem), problem.code))
             return
@@ -190,14 +192,20 @@ class Embeddings(OpenLibrary):
 
     def _model_name(self) -> str:
         """The model to embed with: the one that is set, else the library's own, else the bundled one."""
-        active = self._active()
-        if self.config.embed.model or (active and active.name not in models.RETIRED):
-            return self.config.embed.model or (active.name if active else "")
+        active, wanted = self._active(), self._wanted
+        if wanted or (active and active.name not in models.RETIRED):
+            return wanted or (active.name if active else "")
         return DEEP if models.is_installed() else STATIC
+
+    @property
+    def _wanted(self) -> str:
+        """The model that is set; instead of one of older versions, what came after it."""
+        name = self.config.embed.model
+        return models.RETIRED.get(name, name)
 
     def _check_model(self) -> None:
         """Refuse to mix the vectors of two models."""
-        active, wanted = self._active(), self.config.embed.model
+        active, wanted = self._active(), self._wanted
         if active is None or active.name in models.RETIRED or wanted in _NOT_DEEP:
             return
         wanted = wanted or models.without_digest(active.name)
@@ -221,28 +229,36 @@ class Embeddings(OpenLibrary):
 
     def _meaning(self, mode: str, vector: Sequence[float] | None = None) -> Meaning | None:
         """How to search by meaning; None in keyword mode, or if nothing is embedded."""
-        active, wanted = self._active(), self.config.embed.model
+        active, wanted = self._active(), self._wanted
         if vector is not None and mode != "keyword":
             return self._given(active, _own(vector))
         if mode == "keyword" or wanted == models.NONE:
             if mode == "semantic":
-                how = f"Embed the library with: quire embed --model {DEEP}"
-                raise NoResults(f"embed.model is none. {how}", missing="vectors")
+                raise NoResults(f"embed.model is none. {_HOW} --model {DEEP}", missing="vectors")
             return None
         stored = active_model(self.store.models(), instant=True)
         instant = Meaning(stored, self._embedder(STATIC)) if stored and stored.name == STATIC else None
         if active is None or wanted == STATIC:
-            if instant is None and mode == "semantic":
-                raise NoResults(
-                    "Nothing is embedded yet. Embed the library with: quire embed", missing="vectors"
-                )
-            return instant
+            return self._instantly(mode, instant)
         try:
             self._check_model()
             embedder = self._embedder(active.name)
-        except (EmbeddingError, SettingError) as problem:
+        except EmbeddingError as problem:
+            return Meaning(active, None, str(problem).removeprefix(f"{problem.model}: "), instead=instant)
+        except SettingError as problem:
             return Meaning(active, None, str(problem), instead=instant)
         return Meaning(active, embedder, "" if embedder else _MADE_BY_CALLER, instead=instant)
+
+    def _instantly(self, mode: str, instant: Meaning | None) -> Meaning | None:
+        """How to search without vectors of a deep model. One that was asked for is named."""
+        is_named = self._wanted not in ("", *_NOT_DEEP)
+        if instant is None and mode == "semantic":
+            by = f" with {self._wanted}" if is_named else ""
+            raise NoResults(f"Nothing is embedded{by} yet. {_HOW}", missing="vectors")
+        if not is_named:
+            return instant
+        wanted = Model(0, self._wanted, 0, active=False)
+        return Meaning(wanted, None, f"nothing is embedded with it yet. {_HOW}", instead=instant)
 
     def _given(self, active: Model | None, vector: Vectors) -> Meaning:
         """How to search by a vector that was given. Raises SettingError if it cannot be compared."""

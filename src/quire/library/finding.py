@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +12,7 @@ from quire import reading, records, retaking, searcher
 from quire.address import is_in_collection, of_document, parse_id
 from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
-from quire.errors import Damaged, LibraryError, NoResults
+from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError
 from quire.ingest import named
 from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
@@ -92,8 +93,9 @@ class Finding(Embeddings):
         try:
             rows = [row for row in map(self.document, sorted(self._changed)) if row]
             report = retaking.retake(self.store, rows, self.config)
-            if report.documents and self._count_missing() <= _FEW:
-                self._embed_new(report, None)
+            with suppress(EmbeddingError, SettingError):  # then the search itself says what is wrong
+                if report.documents and self._count_missing() <= _FEW:
+                    self._embed_new(report, None, rows)
         except LibraryError as problem:  # such as one that another process writes to: then it stays as it is
             log.info("changed files were not read again: %s", problem)
             return False
