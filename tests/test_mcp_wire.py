@@ -307,9 +307,9 @@ def test_no_other_command_imports_the_sdk() -> None:
 class Wire:
     """A server whose every line on stdout is looked at."""
 
-    def __init__(self, place: Path, **more: str) -> None:
+    def __init__(self, place: Path, *args: str, **more: str) -> None:
         self.process = subprocess.Popen(
-            [QUIRE, "mcp", "-L", place / "l.db", "--root", place / "docs"],
+            [QUIRE, "mcp", "-L", place / "l.db", "--root", place / "docs", *args],
             env=environment(place, **more),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -464,10 +464,13 @@ def test_a_server_that_is_left_stops_its_jobs(place: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what a process has mapped")
 def test_no_model_is_loaded_until_a_query_needs_it(place: Path) -> None:
-    """Issue: no model is loaded until a query needs it; no library is opened before it is needed."""
+    """Issue: no model is loaded until a query needs it; no library is opened before it is needed.
+
+    A server that may write looks for what is not embedded yet, soon after it has started.
+    """
     with Library.open(place / "l.db", create=True, config=DEFAULT) as library:
         library.add(place / "docs")
-    wire = Wire(place, QUIRE_EMBED_MODEL="minilm")
+    wire = Wire(place, "--read-only", QUIRE_EMBED_MODEL="deep")
 
     def mapped() -> str:
         return Path(f"/proc/{wire.process.pid}/maps").read_text()

@@ -52,7 +52,10 @@ def test_s1_fusion_adds_the_reciprocals_of_sixty_and_the_rank(library_url: str) 
 
 
 def test_s2_without_an_embedding_a_query_is_full_text_only(library_url: str) -> None:
-    """S2: With nothing embedded, or no model to ask, words alone answer, and a note says why."""
+    """S2: With nothing embedded, or no model to ask, words alone answer, and a note says why.
+
+    With instant vectors, which are there unless embed.model is none, meaning answers all the same.
+    """
     with quire.Library.open(library_url, create=True, config=config()) as library:
         library.remember("The zebra runs.", name="zebra")
         found = library.recall("zebra runs")
@@ -63,13 +66,21 @@ def test_s2_without_an_embedding_a_query_is_full_text_only(library_url: str) -> 
         )
     with meaning.knowing("zebra", "lion") as models:
         chosen = meaning.config(models)
+        without = meaning.config(models, {"embed": {"model": "none"}})
+        with quire.Library.open(library_url, config=without) as library:
+            library.embed("ollama/words")
         with quire.Library.open(library_url, config=chosen) as library:
-            library.embed()
             assert library.recall("zebra").results[0].match == "both"
-            models.always = status(404)
+            answer, models.always = models.always, status(404)
             found = library.recall("zebra")
             assert (found.mode, [result.match for result in found.results]) == ("keyword", ["keyword"])
             assert found.notes[0].startswith("Searched by words only.")
+            models.always = answer
+            library.embed()
+            models.always = status(404)
+            found = library.recall("zebra")
+            assert (found.mode, found.model, found.results[0].match) == ("hybrid", "static", "both")
+            assert found.notes[0].startswith("Searched with static.")
 
 
 # -------------------------------------------------------------------------- beside header chunks (H)
