@@ -25,7 +25,7 @@ from quire.embed.bert import Bert, weights_digest
 from quire.embed.http import Ollama, OpenAI
 from quire.embed.static import Static
 from quire.embed.weights import SHA256
-from quire.embed.wordpiece import WordPiece
+from quire.embed.wordpiece import WordPiece, is_cased
 from quire.errors import EmbeddingError, SettingError
 from quire.library import Library
 
@@ -48,6 +48,11 @@ def vocabulary() -> tuple[str, ...]:
 @cache
 def words() -> WordPiece:
     return WordPiece(vocabulary())
+
+
+@cache
+def cased_words() -> WordPiece:
+    return WordPiece(vocabulary(), cased=True)
 
 
 # --------------------------------------------------------------------------------------------- word pieces
@@ -90,7 +95,7 @@ def test_known_texts_have_the_pieces_of_the_vocabulary(text: str, known: tuple[s
     assert [vocabulary()[number] for number in ids] == pieces.split()
 
 
-def reference(text: str) -> list[int]:
+def reference(text: str, *, cased: bool = False) -> list[int]:
     """The steps of BERT's published tokenizer, each by itself and in its order."""
     spaced = ""
     for char in text:
@@ -101,8 +106,8 @@ def reference(text: str) -> list[int]:
         spaced += " " if category == "Zs" else f" {char} " if is_cjk else char
     found: list[int] = []
     for word in spaced.replace("\ufffd", "").split():
-        plain = unicodedata.normalize("NFD", word.lower())
-        kept = (char for char in plain if unicodedata.category(char) != "Mn")
+        plain = word if cased else unicodedata.normalize("NFD", word.lower())
+        kept = (char for char in plain if cased or unicodedata.category(char) != "Mn")
         apart = "".join(f" {char} " if is_sign(char) else char for char in kept)
         found += [number for part in apart.split() for number in greedy(part)]
     return found
@@ -128,6 +133,7 @@ def greedy(word: str) -> list[int]:
 def test_any_text_has_the_pieces_of_the_published_algorithm(text: str) -> None:
     """DESIGN §7: the pieces are those of the reference tokenizer."""
     assert words().pieces(text) == reference(text)
+    assert cased_words().pieces(text) == reference(text, cased=True)
 
 
 @given(st.text())
@@ -366,6 +372,43 @@ def test_a_vocabulary_that_is_not_the_models_is_an_error(copied: Path, tmp_path:
     (folder / "vocab.txt").write_text("\n".join([*vocabulary(), "zzzz"]), "utf-8")
     with pytest.raises(EmbeddingError, match="shifted"):
         opened(folder).embed_query("zzzz")
+
+
+CASED = {"penguin": "Berlin", "carrot": "café", "violin": "berlin"}  # instead of a piece, another
+
+
+@pytest.fixture(scope="module")
+def cased(copied: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model with a vocabulary that tells capitals and accents apart."""
+    folder = linked(copied, tmp_path_factory.mktemp("models") / "cased", "model.onnx")
+    (folder / "vocab.txt").write_text("\n".join(CASED.get(piece, piece) for piece in RENAMED), "utf-8")
+    return folder
+
+
+RENAMED = ["[unused1]" if piece == "berlin" else piece for piece in vocabulary()]
+
+
+def test_a_cased_vocabulary_keeps_capitals_and_accents(cased: Path) -> None:
+    """Issue: cased vocabularies in `folder/` models are respected."""
+    model = opened(cased)
+    for text, piece in (("Berlin", "penguin"), ("café", "carrot"), ("berlin", "violin")):
+        assert np.array_equal(model.embed_query(text), deep().embed_query(piece))
+
+
+@pytest.mark.parametrize("lowers", [True, False])
+def test_a_folder_may_say_whether_it_is_cased(cased: Path, tmp_path: Path, lowers: bool) -> None:
+    """What tokenizer_config.json says wins over what the vocabulary looks like."""
+    folder = linked(cased, tmp_path / "says", "model.onnx", "vocab.txt")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowers}))
+    alike = np.array_equal(opened(folder).embed_query("Berlin"), deep().embed_query("violin"))
+    assert alike == lowers
+
+
+def test_a_vocabulary_with_capitals_is_cased() -> None:
+    """Names in brackets are no words."""
+    assert not is_cased(vocabulary())
+    assert not is_cased(["[CLS]", "[UNK]", "a"])
+    assert is_cased([*vocabulary(), "Berlin"])
 
 
 # -------------------------------------------------------------------------------------------------- names

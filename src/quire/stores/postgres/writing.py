@@ -17,7 +17,7 @@ from quire.stores.ids import chunk_keys, section_keys
 from quire.stores.postgres import terms
 from quire.stores.postgres.database import Connection, array_of, copy_rows
 from quire.stores.postgres.ids import remake_keys
-from quire.stores.postgres.pieces import packed
+from quire.stores.postgres.pieces import pieces_of
 from quire.stores.rows import Prepared, storable
 from quire.stores.texts import ChunkWords
 
@@ -229,7 +229,7 @@ def _values(row: int, new: Prepared, now: int) -> tuple[Any, ...]:
 
 def _content(new: Prepared) -> tuple[Any, ...]:
     """What made the terms of a document, and its bytes."""
-    stored, ends, digest = packed(new.source)
+    stored, ends, digest = pieces_of(new.source)
     return analyze.fingerprint(), stored, array_of(ends), digest, len(new.source)
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
 from quire.address import id_of, key_of_id, of_document
-from quire.embed.base import STATIC, STATIC_DIMENSION
 from quire.result import Node
 from quire.stores.checks import is_intact, row_check
 from quire.stores.filters import Filters
@@ -64,14 +63,6 @@ class SqliteDocuments(SqliteRemaking):
             self._next_generation()
             self.keywords.grown(sum(len(prepared.chunks) for prepared in batch))
         return [replaces for _, replaces in written]
-
-    def _add_instant(self, written: Mapping[int, bytes]) -> None:
-        """Store the instant vectors that came with documents, by row."""
-        if written:
-            if not self._stored_model(STATIC, STATIC_DIMENSION):
-                self._make_known(STATIC, STATIC_DIMENSION)
-            model = self.model(STATIC, STATIC_DIMENSION)
-            self.vectors.add_instant(model, written, self.generation() + 1)
 
     def _write_one(self, new: Prepared, instant: dict[int, bytes]) -> tuple[int, bool]:
         """Write a document; its row, and whether it replaced one. Its instant vectors join others."""

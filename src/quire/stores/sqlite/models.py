@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.embed.base import unpacked
+from quire.embed.base import STATIC, STATIC_DIMENSION, unpacked
 from quire.result import Hit
 from quire.stores.filters import Filters
 from quire.stores.rows import CHUNK_BITS, ChunkRow, Model, Unembedded
@@ -135,6 +135,14 @@ class SqliteVectors(SqliteDatabase):
                 self.vectors.put(model, chunk, digest, vector, self.generation() + 1)
                 self._describe(model, [chunk >> CHUNK_BITS])
             self._next_generation()
+
+    def _add_instant(self, written: Mapping[int, bytes]) -> None:
+        """Store the instant vectors that came with documents, by row."""
+        if written:
+            if not self._stored_model(STATIC, STATIC_DIMENSION):
+                self._make_known(STATIC, STATIC_DIMENSION)
+            model = self.model(STATIC, STATIC_DIMENSION)
+            self.vectors.add_instant(model, written, self.generation() + 1)
 
     def _describe(self, model: Model, documents: Iterable[int]) -> None:
         counts = dict(self._in("SELECT seq, chunk_count FROM documents WHERE seq", documents))
