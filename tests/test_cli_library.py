@@ -57,7 +57,7 @@ def test_json_of_each_command_has_the_fields_of_the_design(place: Path) -> None:
     wanted = "added updated unchanged removed skipped failed documents sections chunks bytes seconds"
     assert set(wanted.split()) <= set(added)
     found = json.loads(run(place, "search", "penguins", "--json")[0])
-    assert set(found) == {"query", "mode", "good_match", "results", "notes"}
+    assert set(found) == {"query", "mode", "model", "good_match", "results", "notes"}
     assert set(found["results"][0]) == set(RESULT.split())
     assert found["results"][0]["address"] == "docs:faq.md#faq"
     explained = json.loads(run(place, "search", "penguins", "--json", "--explain")[0])
