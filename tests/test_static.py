@@ -14,12 +14,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from mcp import Client
 
 from quire.config import EmbedSettings
 from quire.embed import weights
@@ -28,10 +30,14 @@ from quire.embed.bert import Bert
 from quire.embed.static import Static
 from quire.errors import EmbeddingError, NoResults
 from quire.ingest import prepare
+from quire.ingest.report import Report
 from quire.library import Library, embeddings
+from quire.progress import Silent
 from quire.stores import Filters, open_store
 from quire.surfaces.mcp.jobs import Deepening
+from quire.surfaces.mcp.server import Service
 from tests import test_vectors
+from tests.mcp_client import call, parameters, talk
 from tests.models_server import Models, closed_port
 from tests.test_bert import MODEL, TEXT, words
 from tests.test_embedding import (
@@ -581,3 +587,30 @@ def test_the_background_ends_between_two_batches(
         assert not background._thread.is_alive()
         assert library.status().embedded == 10
         assert library.store.check() == []
+
+
+def test_watching_embeds_everything_however_long_it_takes(
+    library_url: str, place: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: `quire watch` does it in the background: nobody waits for it."""
+    monkeypatch.setattr(embeddings, "_PATIENCE", 0.0)
+    with opened(library_url) as library:
+        library.add(many(place / "pages", 100), embed=False)
+        with library._another() as (_, embed):
+            embed(Report(), Silent())
+        assert (library.status().embedded, library.status().serving) == (100, "tiny")
+
+
+def test_an_mcp_server_embeds_what_was_left(place: Path, models: Models) -> None:
+    """The same of a whole server, in a process of its own; one that only reads leaves it."""
+    with served(place / "l.db", asking(models.url)) as library:
+        library.add(place / "zoo", embed=False)
+
+    async def until_embedded(client: Client) -> None:
+        with anyio.fail_after(30):
+            while (await call(client, "status")).structured_content["embedded"] < 4:
+                await anyio.sleep(0.05)
+
+    options = {"QUIRE_EMBED_MODEL": "ollama/m", "QUIRE_EMBED_URL": models.url}
+    talk(parameters(place, "--root", str(place / "zoo"), **options), until_embedded)
+    assert Service(str(place / "l.db"), config(), read_only=True).background is None
