@@ -28,7 +28,8 @@ from quire.embed import weights
 from quire.embed.base import packed, unpacked
 from quire.embed.bert import Bert
 from quire.embed.static import Static
-from quire.errors import EmbeddingError, NoResults
+from quire.errors import EmbeddingError, NoResults, SettingError
+from quire.fusion import weight_of
 from quire.ingest import prepare
 from quire.ingest.report import Report
 from quire.library import Library, embeddings
@@ -333,6 +334,25 @@ def test_static_may_be_chosen(library_url: str, place: Path, tiny: Tiny) -> None
         found = library.search("feline nap", mode="semantic")
         assert (found.model, found.notes, paths(found)[0]) == ("static", (), "nap.md")
         assert (library.status().serving, tiny.texts, tiny.questions) == ("static", [], [])
+
+
+def test_each_model_has_a_weight_of_its_own(library_url: str, place: Path, tiny: Tiny) -> None:
+    """`search.meaning` is unset: the cosines of each model count as much as was measured for it."""
+
+    def scores(model: str, **search: float) -> list[float]:
+        with opened(library_url, config(model, **search)) as library:
+            library.add(place / "zoo")
+            found = library.search("car dog")
+            assert found.model == model
+            return [result.score for result in found.results]
+
+    assert weight_of("static") != weight_of("tiny")
+    for model in ("tiny", "static"):
+        assert scores(model) == scores(model, meaning=weight_of(model))
+        assert scores(model) != scores(model, meaning=weight_of(model) + 1)
+    for wrong in ("much", -1.0, None):
+        with pytest.raises(SettingError, match="meaning"):
+            config("static", meaning=wrong)
 
 
 def retired(library: Library, place: Path) -> None:
