@@ -172,7 +172,13 @@ class Embeddings(OpenLibrary):
         instant = active_model(self.store.models(), instant=True)
         missing = self.store.count_unembedded(instant) if instant else self.store.size()
         if missing or (instant and instant.name != STATIC):
-            embedding.embed(self.store, self._any_embedder(STATIC), progress)
+            static = self._any_embedder(STATIC)
+            try:
+                self.store.model(static.name, static.dimension)
+            except EmbeddingError as problem:  # a member of a team cannot help it
+                log.info("%s", problem)
+                return
+            embedding.embed(self.store, static, progress)
 
     def _count_missing(self) -> int:
         """How many chunks have no vector of the model to embed with."""

@@ -342,7 +342,10 @@ class VectorIndex(Protocol):
         ...
 
     def model(self, name: str, dimension: int) -> Model:
-        """A model by its name and dimension, added if it is new; the first of its sort is active."""
+        """A model by its name and dimension, added if it is new; the first of its sort is active.
+
+        Raises EmbeddingError if it is new and the library is someone else's.
+        """
         ...
 
     def activate(self, model: Model) -> None:

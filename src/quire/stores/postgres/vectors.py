@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from quire.embed.base import STATIC, STATIC_DIMENSION, unpacked
+from quire.errors import EmbeddingError
 from quire.result import Hit
 from quire.stores.filters import Filters
 from quire.stores.postgres.database import (
@@ -306,6 +307,9 @@ class PostgresVectors(PostgresPart):
         found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
         if found:
             return found
+        if not self.db.is_owner:
+            problem = f"is new here, and only the owner of the library can add it: quire embed --model {name}"
+            raise EmbeddingError(name, problem)
 
         def action(db: Connection) -> None:
             self.vectors.make_known(db, name, dimension)
