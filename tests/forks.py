@@ -1,123 +1,171 @@
-"""Runs `quire` in forks of a process that has imported it: a command starts in 20 ms instead of 400.
+"""Runs `quire` in forks of a process that has imported it: a command starts in 30 ms, and not in 400 or more.
 
-    python tests/forks.py FD    fork for each request that comes through a socket, until it is closed
+    python tests/forks.py FOLDER MODULE …    fork for each command that is started, until standard input ends
 
-Always: a fork has the arguments, variables, folder and streams of a new process, and ends like one.
+A fork has the arguments, variables, folder and streams of a new process, and ends as one would. What is about
+sessions, memory or what a process imports needs a new process instead, which is QUIRE.
 """
 
 from __future__ import annotations
 
-import json
+import atexit
+import marshal
 import os
+import select
+import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 QUIRE = str(Path(sys.executable).parent / "quire")
-_LOADED = (
-    "anyio._backends._asyncio",
-    "httpx2",
-    "importlib.metadata",
-    "importlib.readers",
-    "quire.doctor",
-    "quire.library",
-    "quire.sources.web",
-    "quire.stores.sqlite",
-    "quire.surfaces.bar",
-    "quire.surfaces.cli",
-    "quire.surfaces.logs",
-    "quire.surfaces.render",
-    "Stemmer",
-    "subprocess",
+_COMMANDS = """
+    importlib.metadata importlib.readers quire.doctor quire.library quire.stores.sqlite quire.surfaces.bar
+    quire.surfaces.cli quire.surfaces.logs quire.surfaces.render Stemmer subprocess
+""".split()
+_SERVER = """
+    anyio._backends._asyncio mcp.server.streamable_http_manager quire.surfaces.mcp.server
+    quire.surfaces.mcp.transport uvicorn
+""".split()
+# It imports little, to start quickly.
+_COMMAND = """\
+#!{python} -IS
+import _signal, _socket, marshal, posix, sys
+
+if any(posix.environ.get(name, value) != value for name, value in {fixed!r}.items()):
+    posix.execv({quire!r}, [{quire!r}, *sys.argv[1:]])
+connection = _socket.socket(_socket.AF_UNIX)
+connection.connect({path!r})
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+message = marshal.dumps((sys.argv[1:], posix.getcwd(), posix.environ))
+connection.sendmsg(
+    [len(message).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
 )
+connection.sendall(message)
+child = int(connection.recv(10))
+for number in (_signal.SIGINT, _signal.SIGTERM):
+    _signal.signal(number, lambda number, frame: posix.kill(child, number))
+code = int(connection.recv(10))
+if code < 0:
+    _signal.signal(-code, _signal.SIG_DFL)
+    posix.kill(posix.getpid(), -code)
+sys.exit(code)
+"""
 
 
 def run(
     args: Sequence[bytes | str | Path], *, cwd: Path | None = None, env: dict[str, str], stdin: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """What a command ends with and prints."""
-    if _fixed(env) != _fixed(os.environ):
-        return subprocess.run([QUIRE, *args], input=stdin, cwd=cwd, env=env, capture_output=True, check=False)
-    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
-        given.write(stdin)
-        given.seek(0)
-        code = _forked([os.fsdecode(arg) for arg in args], cwd or Path.cwd(), env, (given, out, err))
-        out.seek(0)
-        err.seek(0)
-        return subprocess.CompletedProcess(args, code, out.read(), err.read())
-
-
-def _fixed(env: Mapping[str, str]) -> dict[str, str]:
-    """What Python reads when it starts, and never again."""
-    return {name: value for name, value in env.items() if name.startswith(("PYTHON", "LANG", "LC_"))}
-
-
-def _forked(args: list[str], cwd: Path, env: dict[str, str], streams: Sequence[IO[bytes]]) -> int:
-    """The exit code of a command that reads and writes open files."""
-    request = json.dumps({"args": args, "cwd": str(cwd), "env": env}).encode() + b"\n"
-    _, connection = _server()
-    try:
-        socket.send_fds(connection, [request], [stream.fileno() for stream in streams])
-        return int(connection.recv(100))
-    except BaseException:  # an answer that nobody waited for is not that to the next request
-        _server.cache_clear()
-        raise
+    """What a command ends with, and what it prints."""
+    started = [command(), *args]
+    return subprocess.run(started, input=stdin, capture_output=True, cwd=cwd, env=env, check=False)
 
 
 @cache
-def _server() -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """The process that forks, started when it is first needed; it ends when its socket is closed."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout"), subprocess.DEVNULL)
-        command = [sys.executable, __file__, str(theirs.fileno())]
-        return subprocess.Popen(command, pass_fds=[theirs.fileno()], **quiet), ours
+def command(*, server: bool = False) -> str:
+    """The path of a program that is `quire`, in forks of a process that ends with this one.
+
+    It has loaded the parts of the MCP server if asked to: the more is loaded, the longer a fork takes to end.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="quire-"))  # a short name: that of a socket has 107 characters
+    loaded = [*_COMMANDS, *(_SERVER if server else [])]
+    started = [sys.executable, __file__, str(folder), *loaded]
+    _keep(subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE), folder)
+    python = (b"PYTHON", b"LANG", b"LC_")  # what Python reads when it starts, and never again
+    fixed = {name: value for name, value in os.environb.items() if name.startswith(python)}
+    text = _COMMAND.format(python=sys.executable, fixed=fixed, quire=QUIRE, path=str(folder / "socket"))
+    (folder / "quire").write_text(text)
+    (folder / "quire").chmod(0o700)
+    return str(folder / "quire")
 
 
-def _requests(connection: socket.socket) -> dict[str, Any] | None:
-    """Fork for each request: it, in a fork that has its streams, or nothing when there are no more."""
-    while True:
-        request, streams, _, _ = socket.recv_fds(connection, 1 << 16, 3)
-        while request and not request.endswith(b"\n"):
-            request += connection.recv(1 << 16)
-        if not request:
-            return None
-        child = os.fork()
-        if not child:
-            connection.close()
-            for number, stream in enumerate(streams):
-                os.dup2(stream, number)
-        for stream in streams:
-            os.close(stream)
-        if not child:
-            return dict(json.loads(request))
-        connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+def _keep(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """Wait until it listens; end it with this process."""
+    assert process.stdin
+    assert process.stdout
+    assert process.stdout.read(1), "it did not start"
+
+    def end() -> None:
+        process.communicate()
+        shutil.rmtree(folder)
+
+    atexit.register(end)
 
 
-def _main(connection: socket.socket) -> None:
+# ------------------------------------------------------------------------------- the process that forks
+
+
+def _serve(folder: Path, *modules: str) -> None:
     import gc
     import importlib
-    import time
 
-    sys.path[0] = str(Path(QUIRE).parent)  # as if it was started as this script
-    for module in _LOADED:
+    sys.path[0] = str(Path(QUIRE).parent)  # as if this was the script of the command
+    for module in modules:
         importlib.import_module(module)
     gc.freeze()
-    if request := _requests(connection):
-        os.chdir(request["cwd"])
-        os.environ.clear()
-        os.environ.update(request["env"])
-        time.tzset()
-        sys.argv = [QUIRE, *request["args"]]
-        from quire.surfaces.cli import main
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "socket"))
+        listener.listen()
+        os.write(1, b"\n")
+        request = _next_request(listener)
+    if request:
+        _become(*request)
 
-        sys.exit(main())  # type: ignore[func-returns-value]
+
+def _next_request(listener: socket.socket) -> Any:
+    """What a fork is to be, in that fork; None in this process, once its standard input has ended."""
+    while listener.fileno() in select.select([listener.fileno(), 0], [], [])[0]:
+        connection, _ = listener.accept()
+        with connection:
+            if not os.fork():
+                return _fork_child(connection)
+        while _has_ended():
+            pass
+    return None
+
+
+def _fork_child(connection: socket.socket) -> Any:
+    """Fork the process that is asked for. It gets the request and its streams; this one tells how it ends."""
+    size, streams, _, _ = socket.recv_fds(connection, 4, 3)
+    message = connection.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL)
+    child = os.fork()
+    for number, stream in enumerate(streams):
+        if not child:
+            os.dup2(stream, number)
+        os.close(stream)
+    if not child:
+        return marshal.loads(message)
+    connection.sendall(b"%d\n" % child)
+    _, status = os.waitpid(child, 0)
+    connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def _has_ended() -> bool:
+    """Whether one of the processes that tell how others end has ended itself."""
+    try:
+        return os.waitpid(-1, os.WNOHANG)[0] > 0
+    except ChildProcessError:
+        return False
+
+
+def _become(args: list[str], folder: str, env: dict[bytes, bytes]) -> None:
+    """Be the command, in place of all that this process was."""
+    import time
+
+    from quire.surfaces.cli import main
+
+    os.chdir(folder)
+    os.environb.clear()
+    os.environb.update(env)
+    time.tzset()
+    sys.argv = [QUIRE, *args]
+    main()
 
 
 if __name__ == "__main__":
-    _main(socket.socket(fileno=int(sys.argv[1])))
+    _serve(Path(sys.argv[1]), *sys.argv[2:])
