@@ -206,7 +206,10 @@ def test_what_can_be_made_from_the_texts_is_made_again(place: Path, statement: s
         assert {one.part for one in doctor.examine(library)} <= {"sources"}  # the files are gone
 
 
-def test_a_file_that_was_cut_short_is_repaired_from_its_texts_and_files(place: Path) -> None:
+def test_a_file_that_was_cut_short_is_repaired_from_its_texts_and_files(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_MOST_TRIED", 1000)
     with Library.open(place, config=WORDS) as library:
         before = sorted(row.address for row in library.documents())
         library.store.settle()
