@@ -25,6 +25,12 @@ from tests.words import WORDS
 TEXT = "# Okapi {0}\n\nThe okapi number {0} eats leaves.\n\n## Sleep\n\nIt sleeps at night {0}.\n"
 
 
+@pytest.fixture(autouse=True)
+def _few_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where numbers of documents cannot be read, few are tried: these libraries are small."""
+    monkeypatch.setattr(doctor, "_MOST_TRIED", 1000)
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A library of files, one text and one memory."""
@@ -206,10 +212,7 @@ def test_what_can_be_made_from_the_texts_is_made_again(place: Path, statement: s
         assert {one.part for one in doctor.examine(library)} <= {"sources"}  # the files are gone
 
 
-def test_a_file_that_was_cut_short_is_repaired_from_its_texts_and_files(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(doctor, "_MOST_TRIED", 1000)
+def test_a_file_that_was_cut_short_is_repaired_from_its_texts_and_files(place: Path) -> None:
     with Library.open(place, config=WORDS) as library:
         before = sorted(row.address for row in library.documents())
         library.store.settle()
