@@ -31,25 +31,27 @@ _SERVER = """
     anyio._backends._asyncio mcp.server.streamable_http_manager quire.surfaces.mcp.server
     quire.surfaces.mcp.transport uvicorn
 """.split()
-# It imports little, to start quickly.
+_READ_ONCE = (b"PYTHON", b"LANG", b"LC_")  # variables that Python reads when it starts, and never again
+# It imports little, to start quickly. Where a variable that is read once differs, it is a new process.
 _COMMAND = """\
 #!{python} -IS
 import _signal, _socket, marshal, posix, sys
 
-if any(posix.environ.get(name, value) != value for name, value in {fixed!r}.items()):
+env = posix.environ
+if any(name.startswith({names!r}) and value != {fixed!r}.get(name) for name, value in env.items()):
     posix.execv({quire!r}, [{quire!r}, *sys.argv[1:]])
 connection = _socket.socket(_socket.AF_UNIX)
 connection.connect({path!r})
 streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
-message = marshal.dumps((sys.argv[1:], posix.getcwd(), posix.environ))
+message = marshal.dumps((sys.argv[1:], posix.getcwd(), env))
 connection.sendmsg(
     [len(message).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
 )
 connection.sendall(message)
-child = int(connection.recv(10))
+child = int.from_bytes(connection.recv(4), "big")
 for number in (_signal.SIGINT, _signal.SIGTERM):
     _signal.signal(number, lambda number, frame: posix.kill(child, number))
-code = int(connection.recv(10))
+code = int.from_bytes(connection.recv(4), "big", signed=True)
 if code < 0:
     _signal.signal(-code, _signal.SIG_DFL)
     posix.kill(posix.getpid(), -code)
@@ -75,9 +77,9 @@ def command(*, server: bool = False) -> str:
     loaded = [*_COMMANDS, *(_SERVER if server else [])]
     started = [sys.executable, __file__, str(folder), *loaded]
     _keep(subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE), folder)
-    python = (b"PYTHON", b"LANG", b"LC_")  # what Python reads when it starts, and never again
-    fixed = {name: value for name, value in os.environb.items() if name.startswith(python)}
-    text = _COMMAND.format(python=sys.executable, fixed=fixed, quire=QUIRE, path=str(folder / "socket"))
+    fixed = {name: value for name, value in os.environb.items() if name.startswith(_READ_ONCE)}
+    names = {"names": _READ_ONCE, "fixed": fixed, "quire": QUIRE, "path": str(folder / "socket")}
+    text = _COMMAND.format(python=sys.executable, **names)
     (folder / "quire").write_text(text)
     (folder / "quire").chmod(0o700)
     return str(folder / "quire")
@@ -85,11 +87,11 @@ def command(*, server: bool = False) -> str:
 
 def _keep(process: subprocess.Popen[bytes], folder: Path) -> None:
     """Wait until it listens; end it with this process."""
-    assert process.stdin
     assert process.stdout
     assert process.stdout.read(1), "it did not start"
 
     def end() -> None:
+        process.terminate()  # others that were forked meanwhile may hold its standard input open
         process.communicate()
         shutil.rmtree(folder)
 
@@ -139,9 +141,9 @@ def _fork_child(connection: socket.socket) -> Any:
         os.close(stream)
     if not child:
         return marshal.loads(message)
-    connection.sendall(b"%d\n" % child)
+    connection.sendall(child.to_bytes(4, "big"))
     _, status = os.waitpid(child, 0)
-    connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
+    connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
     os._exit(0)
 
 
