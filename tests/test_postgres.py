@@ -1163,6 +1163,7 @@ def test_a_server_that_stays_away_is_reported(url: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(postgres_database, "PATIENCE_SECONDS", 0.5)
     with opened(url, create=True) as store:
         store.write([prepared("# A\n\nfirst\n")])
+        store.db._pool.timeout = 0.3
         postgres.stop()
         try:
             with pytest.raises(LibraryError, match="nothing was written, tried again for"):

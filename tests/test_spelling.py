@@ -250,7 +250,7 @@ def test_the_distance_is_the_least_number_of_edits_up_to_a_bound(a: str, b: str,
 
 
 @settings(max_examples=20)  # each makes thousands of words
-@given(st.text("abeist", min_size=4, max_size=12))
+@given(st.text("abeist", min_size=4, max_size=8))
 def test_made_words_are_as_far_as_they_say(word: str) -> None:
     """The first letter stays, or is swapped. Where two edits meet, their distance may be one more."""
     for most, made in ((1, spelling.one_edit(word)), (3, spelling.two_edits(word))):
