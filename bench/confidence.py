@@ -75,7 +75,7 @@ how to remove red wine stains from carpet
 ukulele tuning for left handed players
 migration route of arctic terns
 """.splitlines()
-MODES = {"hybrid": "BOTH", "keyword": "WORDS"}
+MODES = {"hybrid": "BOTH", "keyword": "WORDS", "reranked": "RERANKED"}  # and the names of their constants
 OWN, OTHERS, TOP = 200, 40, 5  # questions of a set; of each other set; results that are judged
 ALARMS = 0.015  # of a set's own questions: the aim is at most 0.02
 STEPS = 10
@@ -128,8 +128,15 @@ def ask(name: str, library: Library, questions: dict[str, list[Question]]) -> It
     for mode in MODES:
         for kind, question in asked:
             limit = quality.ASKED if question.exclude else quality.TOP
-            found = library.search(question.text, limit=limit, mode=mode, explain=True).results
+            found = _search(library, question.text, limit, mode)
             yield Asked(name, mode, kind, tuple(_judged(found, question, kind))[:TOP])
+
+
+def _search(library: Library, text: str, limit: int, mode: str) -> Sequence[Result]:
+    """The results in a mode; those of hybrid search may be read again."""
+    again = mode == "reranked"
+    way = "hybrid" if again else mode
+    return library.search(text, limit=limit, mode=way, rerank=again, explain=True).results
 
 
 def _some(draw: random.Random, questions: list[Question], limit: int) -> list[Question]:
@@ -145,10 +152,12 @@ def _judged(found: Iterable[Result], question: Question, kind: str) -> Iterator[
         yield Judged(evidence, kind == "own" and _answers(quality._span(result), question))
 
 
-def _told(result: Result) -> tuple[float, float]:
-    """What a result covers, and its cosine."""
-    hits = result.explain["hits"]
-    return max(hit["covers"] for hit in hits), max(hit["meaning"] for hit in hits)
+def _told(result: Result) -> tuple[float, float, float]:
+    """What a result covers, its cosine, and its logit."""
+    covers, meaning, logit = (
+        max(hit[name] for hit in result.explain["hits"]) for name in ("covers", "meaning", "logit")
+    )
+    return covers, meaning, logit
 
 
 def _answers(span: Span, question: Question) -> bool:

@@ -154,7 +154,9 @@ def test_commands_are_typed_as_queries(tmp_path: Path, typed: list[str]) -> None
 # ------------------------------------------------------------------------------------------ confidence
 
 SHARES = st.floats(0, 1)
-EVIDENCE = st.builds(Evidence, SHARES, st.floats(-1, 1), SHARES, SHARES, SHARES, st.integers(0, 70))
+EVIDENCE = st.builds(
+    Evidence, SHARES, st.floats(-1, 1), SHARES, SHARES, SHARES, st.floats(-12, 12), st.integers(0, 70)
+)
 
 
 @given(EVIDENCE, st.sampled_from(Judge))
@@ -187,11 +189,11 @@ def test_the_cosines_of_other_models_alarm_nobody() -> None:
 
 
 def test_evidence_compares_results() -> None:
-    first, second = evidence([(1.0, 0.5), (0.5, 0.2)], [2.0, 1.0])
-    assert first == Evidence(1.0, 0.5, 1.0, 0.5, 0.5)
+    first, second = evidence([(1.0, 0.5, 3.0), (0.5, 0.2, 0.0)], [2.0, 1.0])
+    assert first == Evidence(1.0, 0.5, 1.0, 0.5, 0.5, 3.0)
     assert second == Evidence(0.5, 0.2, 0.5, 0.5, 0.5)
     assert evidence([], []) == []
-    assert evidence([(0.0, 0.0)], [0.0])[0].share == 1
+    assert evidence([(0.0, 0.0, 0.0)], [0.0])[0].share == 1
 
 
 def test_every_surface_says_first_that_nothing_matches_well(tmp_path: Path) -> None:

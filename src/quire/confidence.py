@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from quire.result import Merged
+from quire.result import Hit, Merged
 
 STRONG = 0.5  # a number from here on is strong
 UNRELATED = 0.05  # the most that a result gets if it has little to do with the query
@@ -20,13 +20,16 @@ LEAST_COVERS = 0.2  # of the words, weighted, that a result has to have
 FEW, LEAST_OF_FEW = 3, 0.34  # of so few words, found by words alone, it has to have more than one
 CLOSE = 0.5  # or a cosine of this size: gibberish comes near it
 _COMPARED = 5  # results that the best is compared with
-# Written by bench/confidence.py --write: with the bundled model's cosines, and by words alone.
+# Written by bench/confidence.py --write: with the bundled model's cosines, by words alone, and with cosines
+# for results that were read again.
 # Weights of 1 and of each part of the evidence
-ANSWERS_BOTH = (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73)
-ANSWERS_WORDS = (-10.65, 4.41, 0, 5.77, 1.35, 4.14)
+ANSWERS_BOTH = (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73, 0)
+ANSWERS_WORDS = (-10.65, 4.41, 0, 5.77, 1.35, 4.14, 0)
+ANSWERS_RERANKED = (-8.1, 2.13, 4.97, 3.07, 2.43, 1.27, 0.12)
 # Weights of covers and meaning, and the least sum of a result that has to do with the query
 RELATED_BOTH = (1, 2.19, 0.927)
 RELATED_WORDS = (1, 0, 0.263)
+RELATED_RERANKED = (1, 1.07, 0.622)
 
 
 class Judge(Enum):
@@ -34,6 +37,7 @@ class Judge(Enum):
 
     BOTH = "words, and cosines of the bundled model"
     WORDS = "words"
+    RERANKED = "words, cosines of the bundled model, and logits of the cross-encoder"
     UNKNOWN = "what is not known to tell anything: cosines of other models, and pairs of characters"
 
 
@@ -45,33 +49,39 @@ class Evidence(NamedTuple):
     share: float  # its score, as a share of the best
     lead: float  # how far it is before the next result
     spread: float  # how far the best is before the fifth
+    logit: float = 0.0  # what the cross-encoder told; 0 if results were not read again
     words: int = FEW + 1  # of the query, without stop words
 
 
 def evidence(
-    told: Sequence[tuple[float, float]], scores: Sequence[float], words: int = FEW + 1
+    told: Sequence[tuple[float, float, float]], scores: Sequence[float], words: int = FEW + 1
 ) -> list[Evidence]:
-    """The evidence for results, best first: what each covers, its cosine and its score."""
+    """The evidence for results, best first: what each covers, its cosine, its logit and its score."""
     best = max(scores, default=0.0)
     shares = [score / best if best > 0 else 1.0 for score in scores]
     spread = 1 - min(shares[:_COMPARED], default=1.0)
     after = [*shares[1:], 0.0][: len(shares)]
     found = zip(told, shares, after, strict=True)
-    return [Evidence(*known, share, share - behind, spread, words) for known, share, behind in found]
+    return [
+        Evidence(covers, meaning, share, share - behind, spread, logit, words)
+        for (covers, meaning, logit), share, behind in found
+    ]
 
 
 def evidence_of(results: Sequence[Merged], words: int) -> list[Evidence]:
     """The evidence for merged results, best first."""
-    told = [
-        (max(min(1.0, h.covers + h.whole) for h in it.hits), max(h.meaning for h in it.hits))
-        for it in results
-    ]
-    return evidence(told, [it.score for it in results], words)
+    return evidence([_told(it.hits) for it in results], [it.score for it in results], words)
+
+
+def _told(hits: Sequence[Hit]) -> tuple[float, float, float]:
+    """What the best of some hits covers, its cosine and its logit."""
+    covers = max(min(1.0, hit.covers + hit.whole) for hit in hits)
+    return covers, max(hit.meaning for hit in hits), max(hit.logit for hit in hits)
 
 
 def confidence(found: Evidence, judge: Judge) -> tuple[float, str]:
     """The chance that a result answers, and strong, weak, or none if it has little to do with the query."""
-    weights = ANSWERS_BOTH if judge is Judge.BOTH else ANSWERS_WORDS
+    weights, _ = _constants(judge)
     sum_of = weights[0] + sum(w * told for w, told in zip(weights[1:], found[:-1], strict=True))
     chance = 1 / (1 + math.exp(-sum_of))
     if not is_related(found, judge):
@@ -81,8 +91,16 @@ def confidence(found: Evidence, judge: Judge) -> tuple[float, str]:
 
 def is_related(found: Evidence, judge: Judge) -> bool:
     """Whether a result has to do with the query, as far as that can be told."""
-    constants = RELATED_BOTH if judge is Judge.BOTH else RELATED_WORDS
-    return judge is Judge.UNKNOWN or relation(found, constants[1]) >= constants[2]
+    _, (_, ratio, least) = _constants(judge)
+    return judge is Judge.UNKNOWN or relation(found, ratio) >= least
+
+
+def _constants(judge: Judge) -> tuple[tuple[float, ...], tuple[float, float, float]]:
+    if judge is Judge.BOTH:
+        return ANSWERS_BOTH, RELATED_BOTH
+    if judge is Judge.RERANKED:
+        return ANSWERS_RERANKED, RELATED_RERANKED
+    return ANSWERS_WORDS, RELATED_WORDS
 
 
 def relation(found: Evidence, ratio: float) -> float:

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from quire import analyze, fusion, merge, query
+from quire import analyze, fusion, merge, query, reranking
 from quire.address import is_in_collection
 from quire.cite import Citations
 from quire.confidence import Judge
 from quire.config import SearchSettings
 from quire.embed import CUSTOM, DEFAULT_MODEL
 from quire.embed.base import Embedder
+from quire.embed.cross import CrossEncoder
 from quire.errors import EmbeddingError, NoResults, SettingError, nearest, no_collection
 from quire.freshness import other_words
 from quire.query import Query, Term
@@ -66,13 +67,17 @@ def search(
     filters: Filters,
     settings: SearchSettings,
     meaning: Meaning | None = None,
+    cross: CrossEncoder | None = None,
     *,
     explain: bool = False,
 ) -> Found:
-    """The best sections for a query. Raises NoResults if nothing was ever indexed there."""
+    """The best sections for a query. Raises NoResults if nothing was ever indexed there.
+
+    If a cross-encoder is given, it reads the best again.
+    """
     started = time.monotonic()
     log.debug("searching for %r", text)
-    found = _found(store, text, filters, settings, meaning, explain)
+    found = _found(store, text, filters, settings, meaning, cross, explain)
     spent, results = (time.monotonic() - started) * 1000, len(found.results)
     log.info("searched for %d characters in %.0f ms: %d results (%s)", len(text), spent, results, found.mode)
     return found
@@ -84,6 +89,7 @@ def _found(
     filters: Filters,
     settings: SearchSettings,
     meaning: Meaning | None,
+    cross: CrossEncoder | None,
     explain: bool,
 ) -> Found:
     has_vector = meaning is not None and meaning.vector is not None
@@ -105,9 +111,11 @@ def _found(
         asked = asked.relaxed()
         ranking = Ranking(store, asked, filters)
         hits, mode = ranked(ranking, settings, meaning, notes)
-    hits = fusion.with_document_evidence(hits, settings.document_evidence)
+    hits, is_reread = fusion.with_document_evidence(hits, settings.document_evidence), False
+    if cross:
+        hits, is_reread = reranking.reranked(store, cross, asked.words, hits, notes)
     merged = ranking.told_of(_merge(ranking, _promote(store, hits), settings))
-    judge = _judge(asked, settings, meaning, mode)
+    judge = _judge(asked, settings, meaning, mode, is_reread)
     most = None if settings.merging == "ra" else settings.max_result_tokens
     citations = Citations(store, asked, most, judge, explain=explain)
     results = citations.all(merged, hits)
@@ -184,7 +192,9 @@ def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
         return True  # embedding the query fails too, and says why
 
 
-def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode: str) -> Judge:
+def _judge(
+    asked: Query, settings: SearchSettings, meaning: Meaning | None, mode: str, is_reread: bool
+) -> Judge:
     """What tells how sure a result is. What cosines tell is known only for the bundled model, and what pairs
     of characters tell is not known.
     """
@@ -194,7 +204,9 @@ def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode
         return Judge.WORDS
     is_fitted = meaning.model.name == DEFAULT_MODEL and meaning.vector is None
     is_fitted = is_fitted and _is_known(asked, settings, meaning)
-    return Judge.BOTH if is_fitted else Judge.UNKNOWN
+    if not is_fitted:
+        return Judge.UNKNOWN
+    return Judge.RERANKED if is_reread else Judge.BOTH
 
 
 def _ranked(
