@@ -8,6 +8,7 @@ result answers (on the first five results of all questions), and whether a resul
 question at all (on the best result; own questions against all others). Out comes a table of each set,
 judged by constants that were fitted on all the others, and bench/confidence.svg: the number that a result
 has, against the share of such results that answer. --write puts the constants into src/quire/confidence.py.
+The mode `reranked` is hybrid search whose best results are read again.
 
 alarms   the share of a set's own questions that are told "No good match"; the aim is 2 % at most
 seen     the share of other sets' questions, and of everyday questions, that are told so
