@@ -13,7 +13,7 @@ from quire.errors import Damaged, EmbeddingError
 from quire.result import Hit
 from quire.stores import ChunkRow, SectionRow, Store, embedded_text
 
-BEST = 10  # hits that are read again: each takes about 16 ms on two cores
+BEST = 10  # hits that are read again: each takes about 17 ms on two cores
 WEIGHT = 0.1  # how much a logit counts; the best match by words counts 1
 
 
