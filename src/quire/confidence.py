@@ -28,6 +28,7 @@ class Judge(Enum):
     WORDS = "words"
     STATIC = "words, and cosines of static"
     DEEP = "words, and cosines of deep"
+    RERANKED = "words, and cosines of deep, where the best were read again"
     UNKNOWN = "what is not known to tell anything: cosines of other models, and pairs of characters"
 
 
@@ -38,12 +39,14 @@ ANSWERS = {
     Judge.WORDS: (-10.65, 4.41, 0, 5.77, 1.35, 4.14),
     Judge.STATIC: (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73),
     Judge.DEEP: (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73),
+    Judge.RERANKED: (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73),
 }
 # Weights of covers and meaning, and the least sum of a result that has to do with the query
 RELATED = {
     Judge.WORDS: (1, 0, 0.263),
     Judge.STATIC: (1, 2.19, 0.927),
     Judge.DEEP: (1, 2.19, 0.927),
+    Judge.RERANKED: (1, 2.19, 0.927),
 }
 
 

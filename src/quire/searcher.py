@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from quire import analyze, fusion, merge, query
+from quire import analyze, fusion, merge, query, reranking
 from quire.address import is_in_collection
 from quire.cite import Citations
 from quire.confidence import JUDGES, Judge
 from quire.config import SearchSettings
+from quire.embed.cross import CrossEncoder
 from quire.errors import NoResults, nearest, no_collection
 from quire.freshness import other_words
 from quire.meaning import Meaning, ready
@@ -56,13 +57,17 @@ def search(
     filters: Filters,
     settings: SearchSettings,
     meaning: Meaning | None = None,
+    cross: CrossEncoder | None = None,
     *,
     explain: bool = False,
 ) -> Found:
-    """The best sections for a query. Raises NoResults if nothing was ever indexed there."""
+    """The best sections for a query. Raises NoResults if nothing was ever indexed there.
+
+    If a cross-encoder is given, it reads the best again.
+    """
     started = time.monotonic()
     log.debug("searching for %r", text)
-    found = _found(store, text, filters, settings, meaning, explain)
+    found = _found(store, text, filters, settings, meaning, cross, explain)
     spent, results = (time.monotonic() - started) * 1000, len(found.results)
     log.info("searched for %d characters in %.0f ms: %d results (%s)", len(text), spent, results, found.mode)
     return found
@@ -74,6 +79,7 @@ def _found(
     filters: Filters,
     settings: SearchSettings,
     meaning: Meaning | None,
+    cross: CrossEncoder | None,
     explain: bool,
 ) -> Found:
     has_vector = meaning is not None and meaning.is_given
@@ -96,9 +102,11 @@ def _found(
         asked = asked.relaxed()
         ranking = Ranking(store, asked, filters)
         hits, mode = ranked(ranking, settings, meaning, notes)
-    hits = fusion.with_document_evidence(hits, settings.document_evidence)
+    hits, is_reread = fusion.with_document_evidence(hits, settings.document_evidence), False
+    if cross:
+        hits, is_reread = reranking.reranked(store, cross, asked.words, hits, notes)
     merged = ranking.told_of(_merge(ranking, _promote(store, hits), settings))
-    judge = _judge(asked, settings, meaning, mode)
+    judge = _judge(asked, settings, meaning, mode, is_reread)
     most = None if settings.merging == "ra" else settings.max_result_tokens
     citations = Citations(store, asked, most, judge, explain=explain)
     results = citations.all(merged, hits)
@@ -171,7 +179,9 @@ def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
     return settings.mode != "hybrid" or meaning.knows(asked.words)
 
 
-def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode: str) -> Judge:
+def _judge(
+    asked: Query, settings: SearchSettings, meaning: Meaning | None, mode: str, is_reread: bool
+) -> Judge:
     """What tells how sure a result is. What cosines tell is known only for the bundled model, and what pairs
     of characters tell is not known.
     """
@@ -180,7 +190,8 @@ def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode
     if meaning is None or mode == "keyword":
         return Judge.WORDS
     is_fitted = not meaning.is_given and _is_known(asked, settings, meaning)
-    return JUDGES.get(meaning.model.name, Judge.UNKNOWN) if is_fitted else Judge.UNKNOWN
+    judge = JUDGES.get(meaning.model.name, Judge.UNKNOWN) if is_fitted else Judge.UNKNOWN
+    return Judge.RERANKED if judge is Judge.DEEP and is_reread else judge
 
 
 def _ranked(ranking: Ranking, settings: SearchSettings, meaning: Meaning | None) -> tuple[list[Hit], str]:

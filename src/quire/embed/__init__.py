@@ -41,7 +41,8 @@ def open_embedder(name: str, settings: EmbedSettings) -> Embedder | None:
 
 
 def _bert(settings: EmbedSettings, folder: str | None = None) -> Embedder:
-    from quire.embed.bert import NO_RUNTIME, Bert
+    from quire.embed.bert import Bert
+    from quire.embed.weights import NO_RUNTIME
 
     model = Bert(settings, folder)
     if not is_installed():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from quire.config import EmbedSettings
 from quire.embed.base import DEEP
 from quire.embed.language import is_english
-from quire.embed.weights import weights
+from quire.embed.weights import session, weights
 from quire.embed.wordpiece import WordPiece, is_cased
 from quire.errors import EmbeddingError
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _DIMENSION = 384
 _MAX_TOKENS = 256
-NO_RUNTIME = "needs onnxruntime, which is not installed: pip install onnxruntime"
 _SAMPLED = 1 << 20  # bytes at each end of the weights: reading all would take longer than a search
 
 
@@ -110,19 +109,7 @@ class Bert:
 
     @cached_property
     def _session(self) -> Any:
-        try:
-            import onnxruntime
-        except ImportError:
-            raise EmbeddingError(self.name, NO_RUNTIME) from None
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # texts run side by side instead: less waiting
-        options.enable_cpu_mem_arena = False  # it grows with the longest text and is never freed
-        options.log_severity_level = 3
-        model = self._files[0]
-        try:
-            return onnxruntime.InferenceSession(str(model), options, ["CPUExecutionProvider"])
-        except Exception as problem:  # onnxruntime's errors have no common class
-            raise EmbeddingError(self.name, f"{model} cannot be run: {problem}") from None
+        return session(self.name, self._files[0])
 
     @cached_property
     def _is_english(self) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from quire.errors import EmbeddingError
 
@@ -33,3 +34,20 @@ def weights(name: str) -> Path:
 
 
 _AGAIN = "Install Quire again: pip install --force-reinstall --no-deps quire-docs"
+NO_RUNTIME = "needs onnxruntime, which is not installed: pip install onnxruntime"
+
+
+def session(model: str, path: Path) -> Any:
+    """A model that onnxruntime runs. Raises EmbeddingError if it cannot, or is not installed."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise EmbeddingError(model, NO_RUNTIME) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # texts run side by side instead: less waiting
+    options.enable_cpu_mem_arena = False  # it grows with the longest text and is never freed
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
+    except Exception as problem:  # onnxruntime's errors have no common class
+        raise EmbeddingError(model, f"{path} cannot be run: {problem}") from None

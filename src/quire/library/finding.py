@@ -43,14 +43,16 @@ class Finding(Embeddings):
         tags: Iterable[str] = (),
         limit: int | None = None,
         mode: str | None = None,
+        rerank: bool | None = None,
         explain: bool = False,
     ) -> Found:
         """The best sections for a query. Raises NoResults for an unknown collection.
 
-        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic. With a
-        `vector` of your own, no model is asked for one; then the query may be left out.
+        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic. `rerank`
+        reads the best again: a better order takes more time. With a `vector` of your own, no model is asked
+        for one; then the query may be left out.
         """
-        settings = self._search_settings(limit, mode if query or vector is None else "semantic")
+        settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
         filters = _filters(collection, paths, tags)
         return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
 
@@ -67,7 +69,8 @@ class Finding(Embeddings):
         apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
         filters = replace(filters, kinds=named.DOCUMENTS if apart else ())
         meaning = self._meaning(settings.mode, vector)
-        found = searcher.search(self.store, query, filters, settings, meaning, explain=explain)
+        cross = self._cross if settings.rerank else None
+        found = searcher.search(self.store, query, filters, settings, meaning, cross, explain=explain)
         changed = [result for result in found.results if result.stale]
         self._changed.update(of_document(result.collection, result.path) for result in changed)
         return found
@@ -101,8 +104,10 @@ class Finding(Embeddings):
             return False
         return bool(report.documents)
 
-    def _search_settings(self, limit: int | None, mode: str | None) -> SearchSettings:
-        given = {"limit": limit, "mode": mode}
+    def _search_settings(
+        self, limit: int | None, mode: str | None, rerank: bool | None = None
+    ) -> SearchSettings:
+        given = {"limit": limit, "mode": mode, "rerank": rerank}
         changes = {name: value for name, value in given.items() if value is not None}
         return replace(self.config.search, **changes)  # type: ignore[arg-type]
 
@@ -201,18 +206,19 @@ class Finding(Embeddings):
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
         mode: str | None = None,
+        rerank: bool | None = None,
         include: str = "sections",
     ) -> Context:
         """The passages worth reading before answering a query, within a token budget, with citations.
 
         Critical documents of the collections come first. `include` is sections, chunks (only those that
-        match) or documents (whole). Raises NoResults for an unknown collection.
+        match) or documents (whole). `rerank` is as in `search`. Raises NoResults for an unknown collection.
         """
         settings = self.config.context
         if max_tokens is not None:
             settings = replace(settings, max_tokens=max_tokens)
         filters = _filters(collection, paths, tags)
-        search = self._search_settings(_PACKED, mode)
+        search = self._search_settings(_PACKED, mode, rerank)
         return self.fresh(partial(self._context, query, filters, search, settings, include))
 
     @reads
