@@ -4,10 +4,10 @@
 
 Every set is asked its own questions, questions of sets about other subjects, and questions about everyday
 things that no set is about, in the ways of bench/quality.py. Two things are fitted for each way, by logistic
-regression: the chance that a result answers (on the first five results of all questions), and whether a result
-has to do with the question at all (on the best result; own questions against all others). Out comes a table of
-each set, judged by constants that were fitted on all the others, and bench/confidence.svg: the number that a
-result has, against the share of such results that answer. --write puts the constants into
+regression: the chance that a result answers (on the first five results of all questions), and whether a
+result has to do with the question at all (on the best result; own questions against all others). Out comes a
+table of each set, judged by constants that were fitted on all the others, and bench/confidence.svg: the
+number that a result has, against the share of such results that answer. --write puts the constants into
 src/quire/confidence.py.
 
 alarms   the share of a set's own questions that are told "No good match"; the aim is 2 % at most
