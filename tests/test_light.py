@@ -133,9 +133,10 @@ def test_every_command_works_without_onnxruntime(place: Path) -> None:
 def test_a_library_with_deep_vectors_is_searched_with_static(place: Path) -> None:
     """Issue: such a library works here too, and a note says what is missing."""
     asked = [f"search automobile --json --mode {mode}" for mode in ("hybrid", "semantic", "keyword")]
-    asked += ["status --json", "doctor", "search wheels"]
+    asked += ["status --json", "doctor", "search wheels", "remember coffee_is_not"]
     deep = str(place / "deep.db")
-    hybrid, semantic, keyword, status, doctor, _ = run(place, *asked, QUIRE_LIBRARY=deep)
+    hybrid, semantic, keyword, status, doctor, _, remembered = run(place, *asked, QUIRE_LIBRARY=deep)
+    assert (remembered[0], remembered[2]) == (0, "")  # who has onnxruntime may embed it later
     for code, out, _ in (hybrid, semantic):
         shown = json.loads(out)
         assert (code, shown["model"], shown["results"][0]["path"]) == (0, "static", "cars.md")

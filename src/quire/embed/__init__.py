@@ -50,8 +50,13 @@ def _bert(settings: EmbedSettings, folder: str | None = None) -> Embedder:
     return model
 
 
+def needs_runtime(name: str) -> bool:
+    """Whether a model runs on this machine, with onnxruntime."""
+    return name == DEEP or name.startswith("folder/")
+
+
 def is_installed() -> bool:
-    """Whether what runs the bundled deep model is installed. Nothing is loaded."""
+    """Whether onnxruntime is installed. Nothing is loaded."""
     from importlib.util import find_spec
 
     return find_spec("onnxruntime") is not None

@@ -144,10 +144,12 @@ class Embeddings(OpenLibrary):
             rows = [row.seq for row in own]
             if not rows:
                 self._fill_instant(progress)
-            self._check_model()
             name = self._model_name()
+            if name in _NOT_DEEP:
+                return
+            self._check_model()
             missing = self._count_missing()
-            if name in _NOT_DEEP or not (missing or self.store.embedding_failures()):
+            if not (missing or self.store.embedding_failures()):
                 return
             if since and missing > report.chunks:
                 rows = [row.seq for row in self.store.documents(Filters(since=since))]
@@ -199,9 +201,10 @@ class Embeddings(OpenLibrary):
     def _model_name(self) -> str:
         """The model to embed with: the one that is set, else the library's own, else the bundled one."""
         active, wanted = self._active(), self._wanted
-        if wanted or (active and active.name not in models.RETIRED):
-            return wanted or (active.name if active else "")
-        return DEEP if models.is_installed() else STATIC
+        if wanted:
+            return wanted
+        name = active.name if active and active.name not in models.RETIRED else DEEP
+        return STATIC if models.needs_runtime(name) and not models.is_installed() else name
 
     @property
     def _wanted(self) -> str:
