@@ -77,7 +77,7 @@ ukulele tuning for left handed players
 migration route of arctic terns
 """.splitlines()
 WAYS = {"words": "WORDS", "static": "STATIC", "deep": "DEEP", "reranked": "RERANKED"}  # and their judges
-OWN, OTHERS, TOP = 200, 40, 5  # questions of a set; of each other set; results that are judged
+OWN, OTHERS, TOP = 80, 12, 5  # questions of a set; of each other set; results that are judged
 ALARMS = 0.015  # of a set's own questions: the aim is at most 0.02
 STEPS = 10
 SEED = 7
