@@ -3,11 +3,12 @@
     python -m bench.confidence [--data FOLDER] [--cache FOLDER] [--write]
 
 Every set is asked its own questions, questions of sets about other subjects, and questions about everyday
-things that no set is about. Two things are fitted for each mode, by logistic regression: the chance that a
-result answers (on the first five results of all questions), and whether a result has to do with the
-question at all (on the best result; own questions against all others). Out comes a table of each set,
-judged by constants that were fitted on all the others, and bench/confidence.svg: the number that a result
-has, against the share of such results that answer. --write puts the constants into src/quire/confidence.py.
+things that no set is about, in the ways of bench/quality.py. Two things are fitted for each way, by logistic
+regression: the chance that a result answers (on the first five results of all questions), and whether a
+result has to do with the question at all (on the best result; own questions against all others). Out comes a
+table of each set, judged by constants that were fitted on all the others, and bench/confidence.svg: the
+number that a result has, against the share of such results that answer. --write puts the constants into
+src/quire/confidence.py.
 
 alarms   the share of a set's own questions that are told "No good match"; the aim is 2 % at most
 seen     the share of other sets' questions, and of everyday questions, that are told so
@@ -31,7 +32,7 @@ from bench.quality import SETS, Question, Span
 from bench.sizes import STYLE, _rule, _text
 from quire import confidence
 from quire.confidence import Evidence, relation
-from quire.config import Config
+from quire.config import Config, override
 from quire.library import Library
 from quire.result import Result
 
@@ -75,8 +76,8 @@ how to remove red wine stains from carpet
 ukulele tuning for left handed players
 migration route of arctic terns
 """.splitlines()
-MODES = {"hybrid": "BOTH", "keyword": "WORDS"}
-OWN, OTHERS, TOP = 200, 40, 5  # questions of a set; of each other set; results that are judged
+WAYS = {"words": "WORDS", "static": "STATIC", "deep": "DEEP", "reranked": "RERANKED"}  # and their judges
+OWN, OTHERS, TOP = 80, 12, 5  # questions of a set; of each other set; results that are judged
 ALARMS = 0.015  # of a set's own questions: the aim is at most 0.02
 STEPS = 10
 SEED = 7
@@ -117,19 +118,20 @@ class Fitted(NamedTuple):
 # ---------------------------------------------------------------------------------------------- asking
 
 
-def ask(name: str, library: Library, questions: dict[str, list[Question]]) -> Iterator[Asked]:
-    """Ask a set its own questions, those of sets about other subjects, and everyday ones, in each mode."""
+def ask(name: str, url: str, config: Config, questions: dict[str, list[Question]]) -> Iterator[Asked]:
+    """Ask a set its own questions, those of sets about other subjects, and everyday ones, in each way."""
     draw = random.Random(SEED)
     asked = [("own", question) for question in _some(draw, questions[name], OWN)]
     for other, subject in SUBJECTS.items():
         if subject and SUBJECTS[name] not in ("", subject):
             asked += [("other", question) for question in _some(draw, questions[other], OTHERS)]
     asked += [("everyday", Question(text)) for text in EVERYDAY]
-    for mode in MODES:
-        for kind, question in asked:
-            limit = quality.ASKED if question.exclude else quality.TOP
-            found = library.search(question.text, limit=limit, mode=mode, explain=True).results
-            yield Asked(name, mode, kind, tuple(_judged(found, question, kind))[:TOP])
+    for way in WAYS:
+        with Library.open(url, config=override(config, quality.WAYS[way])) as library:
+            for kind, question in asked:
+                limit = quality.ASKED if question.exclude else quality.TOP
+                found = library.search(question.text, limit=limit, explain=True).results
+                yield Asked(name, way, kind, tuple(_judged(found, question, kind))[:TOP])
 
 
 def _some(draw: random.Random, questions: list[Question], limit: int) -> list[Question]:
@@ -279,13 +281,13 @@ SIZE, LEFT, TOP_EDGE = 420, 60, 64
 
 
 def draw(lines: Sequence[Line]) -> str:
-    """The reliability of hybrid search on each set, as SVG: points on the diagonal are right."""
-    some = [line for line in lines if line.mode == "hybrid"]
+    """The reliability of search with deep on each set, as SVG: points on the diagonal are right."""
+    some = [line for line in lines if line.mode == "deep"]
     height = TOP_EDGE + SIZE + 60 + 18 * len(some)
     parts = [f'<rect width="{LEFT + SIZE + 40}" height="{height}" class="paper"/>']
     parts += [_text(LEFT, 28, "Confidence against the share of results that answer", "title")]
     parts += [
-        _text(LEFT, 47, "Hybrid search; each set judged by constants fitted on the others", "soft small")
+        _text(LEFT, 47, "Search with deep; each set judged by constants fitted on the others", "soft small")
     ]
     for step in range(0, 11, 2):
         x, y = _place(step / 10, 0)[0], _place(0, step / 10)[1]
@@ -321,19 +323,26 @@ def _drawn(number: int, line: Line) -> Iterator[str]:
 def write(fitted: dict[str, Fitted]) -> None:
     """Put the constants into the product."""
     place = Path(confidence.__file__)
-    text = place.read_text("utf-8")
-    for mode, name in MODES.items():
-        for kind, values in (("ANSWERS", fitted[mode].answers), ("RELATED", fitted[mode].related)):
-            line = f"{kind}_{name} = ({', '.join(f'{float(value):g}' for value in values)})"
-            text = re.sub(rf"^{kind}_{name} = .*$", line, text, flags=re.MULTILINE)
-    place.write_text(text, "utf-8")
+    head, answers, related = re.split(
+        r"^(?=ANSWERS = |RELATED = )", place.read_text("utf-8"), flags=re.MULTILINE
+    )
+    for way, name in WAYS.items():
+        answers = _with(answers, name, fitted[way].answers)
+        related = _with(related, name, fitted[way].related)
+    place.write_text(head + answers + related, "utf-8")
+
+
+def _with(text: str, name: str, values: Sequence[float]) -> str:
+    """A table of constants with those of one judge."""
+    line = f"    Judge.{name}: ({', '.join(f'{float(value):g}' for value in values)}),"
+    return re.sub(rf"^    Judge\.{name}: .*$", line, text, count=1, flags=re.MULTILINE)
 
 
 def _ask_all(data: Path, folder: Path, config: Config) -> Iterator[Asked]:
     questions = {name: SETS[name].questions(data / name) for name in SUBJECTS}
     for name in SUBJECTS:
-        with quality.index(name, data, folder, config) as library:
-            yield from ask(name, library, questions)
+        quality.index(name, data, folder, override(config, {"embed": {"model": "deep"}})).close()
+        yield from ask(name, quality.url_of(name, folder), config, questions)
 
 
 def main() -> None:
@@ -346,10 +355,10 @@ def main() -> None:
 
 def report(asked: Sequence[Asked], writes: bool) -> None:
     """Judge, draw, fit on all sets, and write the constants if that is wanted."""
-    lines: list[Any] = [line for mode in MODES for line in left_out(asked, mode)]
+    lines: list[Any] = [line for mode in WAYS for line in left_out(asked, mode)]
     show(lines)
     Path(__file__).with_name("confidence.svg").write_text(draw(lines), encoding="utf-8")
-    fitted = {mode: fit(asked, mode) for mode in MODES}
+    fitted = {mode: fit(asked, mode) for mode in WAYS}
     print(f"\nFitted on all sets: {fitted}")
     if writes:
         write(fitted)

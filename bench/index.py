@@ -8,6 +8,7 @@ Copy 0 is as it is; in every further copy about 2 % of the words of each documen
 its set, drawn as often as they occur there. All contenders get the same terms of the same chunks:
 
 Library.add       the folder: read, parse, cut, analyse and write
+… with meaning    the same with the instant vectors (embed.model = static)
 prepare           the same without reading and writing, in one process
 store.write       the same documents, already prepared, in the batches of the row below
 bare FTS5         executemany of the terms alone, a transaction for each 256 documents, WAL, synchronous=FULL
@@ -18,7 +19,8 @@ lancedb           a table of the terms, added in the same batches, then its full
 llama_index       nodes of the terms, joined, in its document store and its BM25 retriever, both built in
                   memory and saved; without positions, and one text where the others have three
 
-What is not Library.add gets its rows ready-made: only the database is on the clock, closing included.
+What is not Library.add gets its rows ready-made: only the database is on the clock, closing included. CPU
+seconds are those of all processes, what a contender does off the clock included.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import os
 import pickle
 import random
 import re
+import resource
 import shutil
 import sqlite3
 import sys
@@ -35,22 +38,21 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.address import id_of, of_document
-from quire.config import DEFAULT, override
+from quire.config import DEFAULT, Config, override
 from quire.document import Document
 from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.stores import MAX_CHUNKS, ChunkRow, Prepared, SectionRow
 from quire.stores.sqlite import SqliteStore
 
-WORDS = override(
-    DEFAULT, {"embed": {"model": "none"}}
-)  # what is timed is words; bench/embed.py times meaning
+WORDS = override(DEFAULT, {"embed": {"model": "none"}})
+MEANING = override(DEFAULT, {"embed": {"model": "static"}})
 SEED = 20
 SALT = 0.02  # the share of words that are others in a copy
 BATCH = 256  # documents in a transaction of the bare database
@@ -161,7 +163,7 @@ def _add(corpus: Corpus, path: str, text: str) -> Prepared:
     mtime = file.stat().st_mtime_ns
     started = time.perf_counter()
     document = Document.from_bytes(source, path, collection=COLLECTION)
-    prepared = prepare(document, DEFAULT, root=corpus.folder.as_posix(), mtime_ns=mtime)
+    prepared = prepare(document, WORDS, root=corpus.folder.as_posix(), mtime_ns=mtime)
     corpus.seconds += time.perf_counter() - started
     corpus.documents += 1
     corpus.chunks += len(prepared.chunks)
@@ -186,10 +188,10 @@ class Clock:
         self.seconds += time.perf_counter() - self._started
 
 
-def add_folder(corpus: Corpus, place: Path) -> float:
+def add_folder(corpus: Corpus, place: Path, config: Config = WORDS) -> float:
     """Seconds of Library.add."""
     clock = Clock()
-    with clock, Library.open(place / "library.db", create=True, config=WORDS) as library:
+    with clock, Library.open(place / "library.db", create=True, config=config) as library:
         report = library.add(corpus.folder, collection=COLLECTION)
     if report.chunks != corpus.chunks:
         raise SystemExit(f"not the same chunks: {report.chunks:,} indexed, {corpus.chunks:,} prepared")
@@ -363,6 +365,7 @@ def llama_index_bm25(corpus: Corpus, place: Path) -> float:
 
 CONTENDERS: dict[str, Callable[[Corpus, Path], float]] = {
     "quire Library.add": add_folder,
+    "quire Library.add with meaning": partial(add_folder, config=MEANING),
     "quire store.write": write_prepared,
     "bare FTS5": bare_fts5,
     "bare, all rows": bare_rows,
@@ -380,12 +383,13 @@ class Row(NamedTuple):
 
     name: str
     seconds: float
+    cpu: float  # seconds of all processes
     size: int  # bytes of its files; 0 where it makes none
 
 
 def measure(corpus: Corpus, place: Path, repeat: int) -> list[Row]:
     """Every contender that is installed, the best of its rounds."""
-    rows = [Row("quire prepare, one process", corpus.seconds, 0)]
+    rows = [Row("quire prepare, one process", corpus.seconds, corpus.seconds, 0)]
     for name, contender in CONTENDERS.items():
         try:
             rounds = [_round(contender, corpus, place / "index") for _ in range(repeat)]
@@ -397,27 +401,38 @@ def measure(corpus: Corpus, place: Path, repeat: int) -> list[Row]:
     return rows
 
 
-def _round(contender: Callable[[Corpus, Path], float], corpus: Corpus, place: Path) -> tuple[float, int]:
-    """Seconds and bytes of one round, in a new folder."""
+def _round(
+    contender: Callable[[Corpus, Path], float], corpus: Corpus, place: Path
+) -> tuple[float, float, int]:
+    """Seconds, CPU seconds and bytes of one round, in a new folder."""
     place.mkdir()
     os.sync()  # what the round before left to be written is not this one's work
+    before = cpu_seconds()
     try:
         seconds = contender(corpus, place)
-        return seconds, sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+        size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+        return seconds, cpu_seconds() - before, size
     finally:
         shutil.rmtree(place)
+
+
+def cpu_seconds() -> float:
+    """The processor time that this process and those that it has waited for have taken."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def show(corpus: Corpus, rows: list[Row]) -> None:
     """A table, with the time of each against the bare full-text table."""
     bare = next(row.seconds for row in rows if row.name == "bare FTS5")
     print(f"\n{corpus.chunks:,} chunks of {corpus.documents:,} documents, {corpus.bytes / 1e6:.1f} MB\n")
-    print("| what | seconds | chunks/s | MB/s | × time of bare FTS5 | file bytes per source byte |")
-    print("|---" * 6 + "|")
-    for name, seconds, size in rows:
+    print("| what | seconds | CPU seconds | chunks/s | MB/s | × time of bare FTS5 | bytes per source byte |")
+    print("|---" * 7 + "|")
+    for name, seconds, cpu, size in rows:
         speed = f"{corpus.chunks / seconds:,.0f} | {corpus.bytes / seconds / 1e6:.1f}"
         share = f"{size / corpus.bytes:.2f}" if size else "–"
-        print(f"| {name} | {seconds:.2f} | {speed} | {seconds / bare:.2f} | {share} |", flush=True)
+        times = f"{seconds:.2f} | {cpu:.2f} | {speed} | {seconds / bare:.2f}"
+        print(f"| {name} | {times} | {share} |", flush=True)
 
 
 def arguments(about: str | None) -> argparse.ArgumentParser:

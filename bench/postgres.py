@@ -485,7 +485,8 @@ class Searches:
 
     def _statement(self, words: list[str], score: str, vector: Vectors) -> list[tuple[Any, ...]]:
         half = postgres_vectors._half(vector)
-        distance = postgres_vectors._distance("vector", "%(vector)s", len(vector))
+        model = Model(0, "", len(vector), active=True)
+        distance = postgres_vectors._distance("vector", "%(vector)s", model)
         passage = pieces.holding("c.byte_start", "c.byte_end")
         sql = f"""
             WITH words AS (

@@ -1,15 +1,21 @@
-"""How good the answers are, by words, by meaning and by both, on what other people wrote and asked.
+"""How good the answers are, by words and with each model, on what other people wrote and asked.
 
-    python bench/quality.py [--data FOLDER] [--set NAME ...] [--mode MODE ...] [--limit-queries N]
+    python bench/quality.py [--data FOLDER] [--set NAME ...] [--way WAY ...] [--limit-queries N]
     python bench/quality.py --set emanual --setting search.document_evidence=0.1
     python bench/quality.py --cache FOLDER --library 'postgresql://localhost/{set}'
 
 In come folders of documents with questions and the places that answer them; out comes one Markdown
-table. Each set is indexed and embedded once, into a library of its own, and asked in each mode. The
+table. Each set is indexed and embedded once, into a library of its own, and asked in each way. The
 libraries are thrown away afterwards, or kept in the folder that --cache names: then only what has
 changed is indexed again. Those that --library names stay, and need --cache to be used again: some sets
 are written out as files, which must be where they were. Always: the same sets, settings and number of
 queries give the same figures, times apart.
+
+words            by words alone
+static, deep     by words and by meaning, with the instant model or the one that takes its time
+reranked         the same with deep, and the best are read again (search.rerank)
+static alone, deep alone
+                 by meaning alone
 
 strict nDCG@10   a result counts for an answer if it starts inside the answering section's own text, which
                  ends where its first subsection begins, or if at least half of it is that text; each
@@ -32,8 +38,9 @@ alarms           the share of the questions that are told "No good match" (lower
 The interval holds 95 % of 1,000 means over queries drawn again with replacement. ms is the mean time
 of a query, its embedding and snippets included. Characters is the mean length of the answers to a
 query, the first ten at most: a long result overlaps more than a short one, so a better figure can be a
-longer answer. These three are of hybrid search, or of the last mode that was asked for. The last line
-compares the modes by the first metric of each set: 1 point is 0.01.
+longer answer. These three are of the last way that was asked for. The lines below the table compare each way
+with the first by the first metric of each set, in points of 0.01; the interval is of the differences, drawn
+as above, and a set is named as worse if all of it is below zero.
 """
 
 from __future__ import annotations
@@ -49,7 +56,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +64,7 @@ from quire import query, searcher
 from quire.config import DEFAULT, Config, override
 from quire.errors import SettingError
 from quire.library import Library
+from quire.meaning import ready
 from quire.rank import Ranking
 from quire.result import Result
 from quire.stores import Filters
@@ -67,7 +74,15 @@ ASKED = 30  # results, where some will be dropped
 RESAMPLES = 1000
 SHOWN = 4000  # characters of the first results
 SEED = 20
-MODES = ("keyword", "semantic", "hybrid")  # the columns, in this order
+WAYS: dict[str, dict[str, Any]] = {  # the columns, and the settings of each
+    "words": {"embed": {"model": "none"}, "search": {"mode": "keyword"}},
+    "static alone": {"embed": {"model": "static"}, "search": {"mode": "semantic"}},
+    "deep alone": {"embed": {"model": "deep"}, "search": {"mode": "semantic"}},
+    "static": {"embed": {"model": "static"}},
+    "deep": {"embed": {"model": "deep"}},
+    "reranked": {"embed": {"model": "deep"}, "search": {"rerank": True}},
+}
+USUAL = ("words", "static", "deep", "reranked")
 
 Figures = dict[str, float]  # a value for each metric, of one query
 
@@ -113,7 +128,7 @@ NOBODY = Reference("–", "none given")
 class Measure(NamedTuple):
     """What is timed, and what is then made of it."""
 
-    retrieve: Callable[[Library, Question, str], list[Span]]
+    retrieve: Callable[[Library, Question], list[Span]]
     judge: Callable[[list[Span], Question], Figures]
 
 
@@ -166,17 +181,17 @@ def write_corpus(folder: Path, target: Path) -> Path:
 # --------------------------------------------------------------------------------------- retrieving
 
 
-def first_results(library: Library, question: Question, mode: str, limit: int = TOP) -> list[Span]:
-    return _results(library, question, mode, limit)
+def first_results(library: Library, question: Question, limit: int = TOP) -> list[Span]:
+    return _results(library, question, limit)
 
 
-def results_elsewhere(library: Library, question: Question, mode: str) -> list[Span]:
+def results_elsewhere(library: Library, question: Question) -> list[Span]:
     """Results that do not show where the question was taken from."""
-    return _results(library, question, mode, ASKED)
+    return _results(library, question, ASKED)
 
 
-def _results(library: Library, question: Question, mode: str, limit: int) -> Spans:
-    found = library.search(question.text, limit=limit, mode=mode).results
+def _results(library: Library, question: Question, limit: int) -> Spans:
+    found = library.search(question.text, limit=limit).results
     kept = [result for result in found if not _hits(_span(result), question.exclude)]
     return Spans(map(_span, kept), any(result.strength != "none" for result in kept[:TOP]))
 
@@ -185,12 +200,13 @@ def _span(result: Result) -> Span:
     return Span(f"{result.collection}/{result.path}", result.start, result.end)
 
 
-def first_chunks(library: Library, question: Question, mode: str, limit: int = TOP) -> list[Span]:
+def first_chunks(library: Library, question: Question, limit: int = TOP) -> list[Span]:
     """Chunks in the order in which the searcher has them before it weighs documents and merges."""
-    settings = replace(library.config.search, mode=mode)
-    asked, meaning = query.parse(question.text), library._meaning(mode)
+    settings, asked, notes = library.config.search, query.parse(question.text), list[str]()
+    stored = library._meaning(settings.mode)
+    meaning = ready(library.store, asked, Filters(), settings, stored, notes)
     ranking = Ranking(library.store, asked, Filters())
-    hits, _ = searcher.ranked(ranking, settings, meaning, [])
+    hits, _ = searcher.ranked(ranking, settings, meaning, notes)
     hits = hits[:limit]
     rows = library.store.documents_by_row({hit.document for hit in hits})
     chunks = library.store.chunks([hit.chunk for hit in hits])
@@ -380,7 +396,7 @@ SETS = {
 
 
 class Asked(NamedTuple):
-    """What came of asking every question of a set in one mode."""
+    """What came of asking every question of a set in one way."""
 
     figures: list[Figures]
     milliseconds: float
@@ -388,21 +404,23 @@ class Asked(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of the table; from the interval on, of the last mode."""
+    """One line of the table; from the interval on, of the last way."""
 
     set: str
     metric: str
-    means: dict[str, float]  # of each mode
-    low: float
-    high: float
+    values: dict[str, list[float]]  # of each way, a value for each question
     reference: Reference
     milliseconds: float
     characters: float
 
     @property
-    def gain(self) -> float:
-        """How much better hybrid search is than the better of its halves."""
-        return self.means["hybrid"] - max(self.means["keyword"], self.means["semantic"])
+    def means(self) -> dict[str, float]:
+        return {way: statistics.fmean(values) for way, values in self.values.items()}
+
+    def gains(self, way: str) -> list[float]:
+        """How much better each question is answered than in the first way, in points."""
+        first = next(iter(self.values.values()))
+        return [100 * (value - before) for value, before in zip(self.values[way], first, strict=True)]
 
 
 @contextmanager
@@ -416,46 +434,53 @@ def place(cache: Path | None) -> Iterator[Path]:
             yield Path(temporary)
 
 
+def url_of(name: str, folder: Path, url: str | None = None) -> str:
+    """Where the library of a set is."""
+    return (url or f"{folder}/{{set}}.db").replace("{set}", name.replace("/", "_"))
+
+
 def index(name: str, data: Path, folder: Path, config: Config, url: str | None = None) -> Library:
     """A library with the documents of a set; raises OSError where one of them was left out."""
     flat, inside = name.replace("/", "_"), SETS[name].documents
     documents = data / name / inside if inside else write_corpus(data / name, folder / flat)
-    where = (url or f"{folder}/{{set}}.db").replace("{set}", flat)
-    library = Library.open(where, create=True, config=config)
-    report = library.add(documents, collection=documents.name, prune=True)
+    library = Library.open(url_of(name, folder, url), create=True, config=config)
+    report = library.add(documents, collection=documents.name, prune=True, embed=False)
     if left_out := [*report.skipped, *report.failed]:
         library.close()
         raise OSError(f"{name}: {len(left_out)} documents were not indexed, the first: {left_out[0]}")
+    if config.embed.model not in ("none", "static"):
+        library.embed()
     return library
 
 
 def measure(
-    name: str, library: Library, questions: Sequence[Question], modes: Sequence[str] = MODES
+    name: str, url: str, questions: Sequence[Question], config: Config, ways: Sequence[str]
 ) -> list[Row]:
-    """Ask every question of a set in each mode; a row for each metric."""
+    """Ask every question of a set in each way; a row for each metric."""
     rows = []
-    for way in SETS[name].measures:
-        asked = {mode: ask(way, library, questions, mode) for mode in modes}
-        rows += [_row(name, metric, asked) for metric in asked[modes[-1]].figures[0]]
+    for measured in SETS[name].measures:
+        asked = dict[str, Asked]()
+        for way in ways:
+            with Library.open(url, config=override(config, WAYS[way])) as library:
+                asked[way] = ask(measured, library, questions)
+        rows += [_row(name, metric, asked) for metric in asked[ways[-1]].figures[0]]
     return rows
 
 
-def ask(way: Measure, library: Library, questions: Sequence[Question], mode: str) -> Asked:
-    """Ask every question in one mode, after one that does not count: it may load the model."""
-    way.retrieve(library, questions[0], mode)
+def ask(way: Measure, library: Library, questions: Sequence[Question]) -> Asked:
+    """Ask every question, after one that does not count: it may load the model."""
+    way.retrieve(library, questions[0])
     started = time.perf_counter()
-    found = [way.retrieve(library, question, mode) for question in questions]
+    found = [way.retrieve(library, question) for question in questions]
     each = 1000 * (time.perf_counter() - started) / len(questions)
     size = sum(span.end - span.start for spans in found for span in spans[:TOP]) / len(questions)
     return Asked(list(map(way.judge, found, questions)), each, size)
 
 
 def _row(name: str, metric: str, asked: dict[str, Asked]) -> Row:
-    values = {mode: [figures[metric] for figures in one.figures] for mode, one in asked.items()}
-    means = {mode: statistics.fmean(some) for mode, some in values.items()}
+    values = {way: [figures[metric] for figures in one.figures] for way, one in asked.items()}
     last, reference = list(asked)[-1], SETS[name].references.get(metric, NOBODY)
-    cost = asked[last].milliseconds, asked[last].characters
-    return Row(name, metric, means, *interval(values[last]), reference, *cost)
+    return Row(name, metric, values, reference, asked[last].milliseconds, asked[last].characters)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -474,27 +499,31 @@ def some(questions: list[Question], limit: int | None) -> list[Question]:
 
 
 def show(rows: Sequence[Row]) -> None:
-    modes = list(rows[0].means)
-    columns = ["set", "metric", *modes, "95 % interval", "reference", "whose", "ms", "characters"]
+    ways = list(rows[0].values)
+    columns = ["set", "metric", *ways, "95 % interval", "reference", "whose", "ms", "characters"]
     print("| " + " | ".join(columns) + " |")
     print("|---" * len(columns) + "|")
     for row in rows:
         means = " | ".join(f"{mean:.3f}" for mean in row.means.values())
-        between = f"{row.low:.3f}–{row.high:.3f}"
+        between = "–".join(f"{edge:.3f}" for edge in interval(row.values[ways[-1]]))
         whose = f"{row.reference.figure} | {row.reference.source}"
         cost = f"{row.milliseconds:.1f} | {row.characters:,.0f}"
         print(f"| {row.set} | {row.metric} | {means} | {between} | {whose} | {cost} |")
 
 
-def show_gain(rows: Sequence[Row]) -> None:
-    """Compare the modes by the first metric of each set."""
-    main = list({row.set: row for row in reversed(rows)}.values())
-    means = (f"{mode} {statistics.fmean(row.means[mode] for row in main):.3f}" for mode in MODES)
-    least, mean = min(main, key=lambda row: row.gain), statistics.fmean(row.gain for row in main)
-    print(
-        f"\nMeans of {len(main)} sets: {', '.join(means)}. Hybrid less the better of the two, in points: "
-        f"{100 * least.gain:+.1f} at the least ({least.set}), {100 * mean:+.1f} on the mean."
-    )
+def show_gains(rows: Sequence[Row]) -> None:
+    """Compare each way with the first, by the first metric of each set."""
+    main = list({row.set: row for row in reversed(rows)}.values())[::-1]
+    first, *others = main[0].values
+    print(f"\nPoints over {first} ({statistics.fmean(row.means[first] for row in main):.3f} on the mean):\n")
+    print("| way | mean of sets |" + "".join(f" {row.set} |" for row in main) + " worse |")
+    print("|---" * (len(main) + 3) + "|")
+    for way in others:
+        gains = {row.set: row.gains(way) for row in main}
+        worse = [name for name, values in gains.items() if interval(values)[1] < 0]
+        cells = "".join(f" {statistics.fmean(values):+.1f} |" for values in gains.values())
+        mean = statistics.fmean(map(statistics.fmean, gains.values()))
+        print(f"| {way} | {mean:+.1f} |{cells} {', '.join(worse) or 'none'} |")
 
 
 def changed(config: Config, setting: str) -> Config:
@@ -511,21 +540,27 @@ def changed(config: Config, setting: str) -> Config:
 def main() -> None:
     args, config = _arguments()
     rows: list[Row] = []
+    models = [model for model in ("deep", "static", "none") if any(_model(way) == model for way in args.ways)]
     with place(args.cache) as folder:
         for name in args.sets:
             print(f"{name} …", file=sys.stderr)
             questions = some(SETS[name].questions(args.data / name), args.limit_queries)
-            with index(name, args.data, folder, config, args.library) as library:
-                rows += measure(name, library, questions, args.modes)
+            embedded = override(config, {"embed": {"model": models[0]}})
+            index(name, args.data, folder, embedded, args.library).close()
+            rows += measure(name, url_of(name, folder, args.library), questions, config, args.ways)
     show(rows)
-    if len(args.modes) == len(MODES):
-        show_gain(rows)
+    if len(args.ways) > 1:
+        show_gains(rows)
+
+
+def _model(way: str) -> str:
+    return str(WAYS[way]["embed"]["model"])
 
 
 def _arguments() -> tuple[argparse.Namespace, Config]:
     parser = arguments(__doc__ or "")
     parser.add_argument("--set", nargs="+", choices=SETS, default=list(SETS), metavar="NAME", dest="sets")
-    parser.add_argument("--mode", nargs="+", choices=MODES, default=MODES, metavar="MODE", dest="modes")
+    parser.add_argument("--way", nargs="+", choices=WAYS, default=USUAL, metavar="WAY", dest="ways")
     parser.add_argument("--limit-queries", type=int, metavar="N", help="ask only so many of each set")
     parser.add_argument("--library", metavar="URL", help="of the libraries, {set} being the set's name")
     args, config = parsed(parser)
@@ -533,9 +568,7 @@ def _arguments() -> tuple[argparse.Namespace, Config]:
         parser.error("--limit-queries must be at least 1")
     if args.library and "{set}" not in args.library and len(args.sets) > 1:
         parser.error("--library needs {set}, or all sets would share one library")
-    args.modes = [mode for mode in MODES if mode in args.modes]
-    if args.modes == ["keyword"]:
-        config = override(config, {"embed": {"model": "none"}})
+    args.ways = [way for way in WAYS if way in args.ways]
     return args, config
 
 

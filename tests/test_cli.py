@@ -15,20 +15,14 @@ import pytest
 
 import quire
 from quire.version import VERSION
+from tests import forks
 
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse pip.\n"
 
 
 def run(*args: str | Path, stdin: bytes = b"", cwd: Path | None = None, code: int = 0) -> tuple[str, str]:
     """What a command prints on stdout and stderr."""
-    done = subprocess.run(
-        [Path(sys.executable).parent / "quire", *args],
-        input=stdin,
-        capture_output=True,
-        cwd=cwd,
-        check=False,
-        env={**os.environ, "COLUMNS": "100"},
-    )
+    done = forks.run(args, stdin=stdin, cwd=cwd, env={**os.environ, "COLUMNS": "100"})
     out, err = done.stdout.decode(), done.stderr.decode()
     assert done.returncode == code, (done.returncode, out, err)
     assert "Traceback" not in err

@@ -92,13 +92,15 @@ def facts(store: Store) -> list[tuple[object, ...]]:
     return found
 
 
-def vectors(store: Store) -> dict[tuple[str, int], np.ndarray[Any, Any]]:
-    """The vectors of chunks, by the ids of their documents and their places in them."""
-    (model,) = store.models()
+def vectors(store: Store) -> dict[tuple[str, str, int], np.ndarray[Any, Any]]:
+    """The vectors of chunks, by their models, the ids of their documents and their places in them."""
     ids = {row.seq: row.id for row in store.documents(Filters())}
     chunks = [row.seq * MAX_CHUNKS + n for row in store.documents(Filters()) for n in range(row.chunk_count)]
-    held = store.vectors_of(model, chunks)
-    return {(ids[chunk // MAX_CHUNKS], chunk % MAX_CHUNKS): vector for chunk, vector in held.items()}
+    return {
+        (model.name, ids[chunk // MAX_CHUNKS], chunk % MAX_CHUNKS): vector
+        for model in store.models()
+        for chunk, vector in store.vectors_of(model, chunks).items()
+    }
 
 
 def answers(library: Library) -> list[list[Result]]:
@@ -149,7 +151,8 @@ def test_a_library_goes_to_postgres_and_back(trip: tuple[Library, Library, Libra
 def test_vectors_go_to_postgres_and_back(trip: tuple[Library, Library, Library]) -> None:
     """Issue 5: vectors arrive, as exact as each database keeps them."""
     ours, *copies = (vectors(library.store) for library in trip)
-    assert len(ours) == trip[0].status().chunks
+    assert {key[0] for key in ours} == {"deep", "static"}
+    assert len(ours) == 2 * trip[0].status().chunks
     for copied in copies:
         assert copied.keys() == ours.keys()
         assert all(np.allclose(copied[chunk], ours[chunk], atol=0.002) for chunk in ours)
@@ -177,6 +180,7 @@ def test_a_copy_that_was_cut_off_goes_on(
                 library.copy(target)
         with Library.open(target) as copy:
             assert (len(copy.documents()), copy.store.check()) == (3, [])
+            assert copy.status().instant == copy.status().chunks
             assert [row for row in facts(library.store) if row in facts(copy.store)] == facts(copy.store)
         done = library.copy(target)
         assert (done.documents, done.unchanged) == (5, 3)

@@ -25,6 +25,12 @@ from tests.words import WORDS
 TEXT = "# Okapi {0}\n\nThe okapi number {0} eats leaves.\n\n## Sleep\n\nIt sleeps at night {0}.\n"
 
 
+@pytest.fixture(autouse=True)
+def _few_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where numbers of documents cannot be read, few are tried: these libraries are small."""
+    monkeypatch.setattr(doctor, "_MOST_TRIED", 1000)
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A library of files, one text and one memory."""

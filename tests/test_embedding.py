@@ -34,6 +34,7 @@ from quire.progress import Silent
 from quire.searcher import Found
 from quire.stores import MAX_CHUNKS, Store
 from quire.stores.postgres import PostgresStore
+from quire.stores.postgres.database import Connection, next_generation
 from quire.stores.sqlite import SqliteStore
 from quire.surfaces import cli
 from tests import models_server as server
@@ -150,13 +151,32 @@ def library(library_url: str, place: Path, tiny: Tiny) -> Iterator[Library]:
         yield library
 
 
-def vectors_in(store: Store) -> int:
-    """How many vectors of chunks are stored, of any model."""
+def vectors_in(store: Store, *, instant: bool = False) -> int:
+    """How many vectors of chunks are stored, of any model of a sort."""
+    numbers = [model.id for model in store.models() if model.is_instant == instant]
     if isinstance(store, SqliteStore):
-        of_chunks = "SELECT count(*) FROM vectors WHERE slot >> 52 = 0"
+        of_chunks = f"SELECT count(*) FROM vectors WHERE slot >> 32 IN ({', '.join(map(str, numbers))})"
         return int(store.db.execute(of_chunks).fetchone()[0])
     assert isinstance(store, PostgresStore)
-    return int(store.db.value("SELECT count(*) FROM quire.vectors"))
+    return int(store.db.value("SELECT count(*) FROM quire.vectors WHERE model = ANY (%s)", numbers))
+
+
+def forget_instant(store: Store) -> None:
+    """Delete the instant vectors and their model: older versions made none."""
+    (model,) = (model for model in store.models() if model.is_instant)
+    if isinstance(store, SqliteStore):
+        with store._transaction():
+            store.vectors.forget(model)
+            store.db.execute("DELETE FROM models WHERE id = ?", (model.id,))
+            store._next_generation()
+        return
+    assert isinstance(store, PostgresStore)
+
+    def forget(db: Connection) -> None:
+        store.vectors.forget(db, model)
+        next_generation(db)
+
+    store.db.write(forget)
 
 
 def paths(found: Found) -> list[str]:
@@ -204,13 +224,20 @@ def run(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 def test_each_chunk_has_a_vector_of_the_model(library: Library) -> None:
     """Vector record: chunk id, model id, vector, dimension."""
     store, status = library.store, library.status()
-    (model,) = store.models()
-    assert (model.name, model.dimension, model.active) == ("tiny", 64, True)
+    model, instant = store.models()
+    assert (model.name, model.dimension, model.active, model.is_instant) == ("tiny", 64, True, False)
+    assert (instant.name, instant.dimension, instant.active, instant.is_instant) == (
+        "static",
+        256,
+        True,
+        True,
+    )
     chunks = [row.seq * MAX_CHUNKS + n for row in library.documents() for n in range(row.chunk_count)]
     vectors = store.vectors_of(model, chunks)
     assert {chunk: len(vector) for chunk, vector in vectors.items()} == dict.fromkeys(chunks, 64)
-    assert vectors_in(store) == 4
-    assert (status.embedded, status.chunks, status.model) == (4, 4, "tiny")
+    assert vectors_in(store) == vectors_in(store, instant=True) == 4
+    assert (status.embedded, status.instant, status.chunks) == (4, 4, 4)
+    assert (status.model, status.serving) == ("tiny", "tiny")
     assert store.check() == []
 
 
@@ -252,13 +279,13 @@ def test_the_bundled_model_finds_by_meaning_alone(library_url: str) -> None:
     with Library.open(library_url, create=True) as library:
         for number, line in enumerate(lines):
             assert not library.add(content=line, path=f"{number}.md").failed
-        assert library.status().model == "minilm"
+        assert library.status().model == library.status().serving == "deep"
         found = library.search("JavaScript UI framework", mode="semantic")
         assert found.results[0].path == "0.md"
         assert found.results[0].match == "semantic"
         assert paths(library.search("JavaScript UI framework"))[0] == "0.md"
         assert matches(library.search("vegetable broth"))["1.md"] == "semantic"
-        assert library.search("vegetable broth").notes == ()
+        assert (library.search("vegetable broth").notes, library.search("broth").model) == ((), "deep")
         assert library.store.check() == []
 
 
@@ -270,9 +297,9 @@ def test_embeddings_may_come_later_than_the_chunks(library_url: str, place: Path
         assert (paths(found), found.mode, found.notes) == (["dogs.md"], "keyword", ())
         with pytest.raises(NoResults, match="Embed the library with: quire embed"):
             library.search("dog", mode="semantic")
-        with pytest.raises(SettingError, match="quire embed --model minilm"):
+        with pytest.raises(SettingError, match="quire embed --model deep"):
             library.embed()
-        assert library.status().model == ""
+        assert (library.status().model, library.status().instant, library.status().serving) == ("", 0, "")
     with opened(library_url) as library:
         done = library.embed()
         assert (done.model, done.embedded, done.reused, done.failed) == ("tiny", 4, 0, {})
@@ -408,7 +435,7 @@ def test_searching_by_words_loads_no_model(place: Path) -> None:
     """DESIGN §7: loaded lazily, never in a process that does not need it; the library is embedded."""
     with opened(HERE, DEFAULT) as library:
         library.add(content=ZOO["dogs.md"], path="dogs.md")
-        assert library.status().model == "minilm"
+        assert library.status().model == "deep"
     done = subprocess.run([sys.executable, "-c", SEARCH_BY_WORDS], capture_output=True, text=True, check=True)
     assert "content:dogs.md#dogs" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
@@ -433,12 +460,12 @@ def test_a_run_that_was_cut_short_goes_on_where_it_stopped(
         assert library.status().embedded == 20
         assert library.store.check() == []
         found = library.search("word7")
-        assert paths(found)[0] == "0007.md"
-        assert found.notes == ("Chunks that are not embedded yet: 25. Go on with: quire embed",)
+        assert (paths(found)[0], found.model, found.notes) == ("0007.md", "static", ())
+        assert library.status().serving == "static"
         tiny.breaks = lambda: None
         tiny.texts.clear()
         assert library.embed().embedded == len(tiny.texts) == len(set(tiny.texts)) == 25
-        assert library.search("word7").notes == ()
+        assert (library.search("word7").model, library.search("word7").notes) == ("tiny", ())
         assert library.status().embedded == 45
         assert library.store.check() == []
 
@@ -476,10 +503,24 @@ def test_a_refused_document_is_marked_and_the_rest_is_embedded(library: Library,
     assert library.unembeddable() == {"content:myths.md": "tiny: does not take some texts"}
     assert (library.status().embedded, library.status().chunks) == (5, 6)
     found = library.search("unicorn horns")
-    assert matches(found)["myths.md"] == "keyword"
-    assert found.notes == ("Chunks that are not embedded yet: 1. Go on with: quire embed",)
+    assert (matches(found)["myths.md"], found.model, found.notes) == ("both", "static", ())
+    forget_instant(library.store)
+    found = library.search("unicorn horns")
+    assert (matches(found)["myths.md"], found.model) == ("keyword", "")
+    assert found.notes == ("Searched by words only: 1 chunk is not embedded yet. Go on with: quire embed",)
     assert set(matches(library.search("boat", mode="semantic"))) == {"myths.md", "boats.md"}
     assert library.store.check() == []
+
+
+def test_what_was_refused_is_found_by_words_among_many(library_url: str, place: Path, tiny: Tiny) -> None:
+    """Issue: with 98 % of the vectors a model serves; the few chunks without one are ranked by words."""
+    tiny.refuses = "word7 "
+    with opened(library_url) as library:
+        assert len(library.add(many(place / "pages", 50)).failed) == 1
+        found = library.search("word7 word8 page own")
+        assert (found.model, found.notes) == ("tiny", ())
+        assert (matches(found)["0007.md"], matches(found)["0008.md"]) == ("keyword", "both")
+        assert library.status().embedded == 49
 
 
 def test_a_later_success_takes_the_mark_away(library: Library, tiny: Tiny) -> None:
@@ -493,7 +534,7 @@ def test_a_later_success_takes_the_mark_away(library: Library, tiny: Tiny) -> No
     tiny.refuses = ""
     assert library.embed().embedded == 1
     assert library.unembeddable() == {}
-    assert library.search("unicorn").notes == ()
+    assert (library.search("unicorn").model, library.search("unicorn").notes) == ("tiny", ())
 
 
 def test_an_edit_that_leaves_out_what_was_refused_takes_the_mark_away(library: Library, tiny: Tiny) -> None:
@@ -513,7 +554,11 @@ def test_an_edit_that_is_refused_keeps_the_vectors_of_the_rest(
     tiny.refuses = "unicorn"
     (place / "zoo" / "cars.md").write_text(ZOO["cars.md"].replace("petrol", "unicorn"))
     assert len(library.refresh().failed) == 1
-    assert matches(library.search("automobile")) == {"cars.md": "semantic"}
+    assert library.status().embedded == 3
+    assert library.search("automobile").model == "static"
+    assert paths(library.search("automobile"))[0] == "cars.md"
+    assert matches(library.search("automobile", paths=["dogs.md"])) == {}
+    assert library.search("automobile", paths=["dogs.md"]).model == "tiny"
     assert set(library.unembeddable()) == {"zoo:cars.md"}
 
 
@@ -530,12 +575,12 @@ def test_commands_say_what_was_refused(place: Path, tiny: Tiny, run: Run) -> Non
     status = json.loads(run("status", "--json")[0])
     assert status["not_embedded"] == {"zoo:dogs.md": "tiny: does not take some texts"}
     told = run("status")[0]
-    assert "embedded with tiny: 3 of 4 chunks" in told
+    assert "meaning: static serves; tiny has 3 of 4 chunks; static has all chunks. Go on with: quire" in told
     assert "not embedded: zoo:dogs.md: tiny: does not take some texts" in told
-    assert "Chunks that are not embedded yet: 1" in run("search", "dog")[1]
+    assert json.loads(run("search", "dog", "--json")[0])["model"] == "static"
     tiny.refuses = ""
     run("embed")
-    assert "embedded with tiny: all chunks" in run("status")[0]
+    assert "meaning: tiny serves; tiny has all chunks\n" in run("status")[0]
 
 
 # ------------------------------------------------------------------------------------------ other models
@@ -566,7 +611,7 @@ def test_a_switch_of_models_has_no_gap(
     assert (seen, len(tiny.questions), other.questions) == (["tiny"] * 4, 4, [])
     assert matches(unset.search("automobile")) == {"cars.md": "semantic"}
     assert (len(tiny.questions), other.questions) == (4, ["automobile"])
-    assert [model.name for model in unset.store.models()] == ["other"]
+    assert [model.name for model in unset.store.models()] == ["other", "static"]
     assert vectors_in(unset.store) == 4
     assert unset.store.check() == []
 
@@ -616,11 +661,11 @@ def test_settings_that_name_another_model_are_refused(
     """BAD_INPUTS: model changed → refused, with the command that re-embeds; words answer."""
     fix = "this library is embedded with tiny. To change that: quire embed --model other"
     with opened(library_url, config("other")) as changed:
-        found = changed.search("dog automobile")
-        assert matches(found) == {"dogs.md": "keyword"}
-        assert [fix in note for note in found.notes] == [True]
-        with pytest.raises(EmbeddingError, match=fix):
-            changed.search("dog", mode="semantic")
+        for mode in ("hybrid", "semantic"):
+            found = changed.search("dog automobile", mode=mode)
+            assert (found.mode, found.model) == (mode, "static")
+            assert set(paths(found)[:2]) == {"dogs.md", "cars.md"}
+            assert [note.startswith("Searched with static") and fix in note for note in found.notes] == [True]
         report = changed.add(content="A feline sleeps.", path="nap.md")
         assert report.added == 1
         assert [fix in failed.reason for failed in report.failed] == [True]
@@ -689,10 +734,16 @@ def test_a_phrase_in_an_unknown_language_that_nothing_has_gets_one_note_about_it
 def test_a_model_that_makes_other_vectors_than_before_is_refused(
     library: Library, library_url: str, tinies: Tinies
 ) -> None:
-    """BAD_INPUTS: dimension changed → refused, with the command that re-embeds; words answer."""
+    """BAD_INPUTS: dimension changed → refused, with the command that re-embeds; static answers, or words."""
     tinies["tiny"] = Tiny("tiny", 32)
     fix = "quire embed --model tiny"
     with opened(library_url) as changed:
+        found = changed.search("dog automobile")
+        assert (found.model, set(paths(found)[:2])) == ("static", {"dogs.md", "cars.md"})
+        assert [note.startswith("Searched with static. tiny: ") and fix in note for note in found.notes] == [
+            True
+        ]
+        forget_instant(library.store)
         found = changed.search("dog automobile")
         assert matches(found) == {"dogs.md": "keyword"}
         assert [
@@ -702,7 +753,7 @@ def test_a_model_that_makes_other_vectors_than_before_is_refused(
             changed.search("dog", mode="semantic")
         changed.embed("tiny")
         assert paths(changed.search("automobile"))[0] == "cars.md"
-        assert [model.dimension for model in changed.store.models()] == [32]
+        assert [model.dimension for model in changed.store.models()] == [32, 256]
 
 
 def test_adding_does_not_embed_everything_anew(library: Library, library_url: str, tinies: Tinies) -> None:
@@ -725,7 +776,7 @@ def test_an_edit_while_its_document_is_embedded_wins(library: Library, tiny: Tin
     store = library.store
     library.config = config("none")
     library.add(content="The first version.", path="a.md")
-    (model,), (old,) = store.models(), store.unembedded(store.models()[0], 10)
+    (model, _), (old,) = store.models(), store.unembedded(store.models()[0], 10)
     library.add(content="The second version.", path="a.md")
     store.write_vectors(model, [old], tiny.embed_documents([old.text]))
     assert (library.status().embedded, store.count_unembedded(model)) == (4, 1)
@@ -793,12 +844,13 @@ def test_a_library_is_embedded_by_a_server(library_url: str, place: Path, models
         assert [failed.source for failed in report.failed] == ["zoo:dogs.md"]
         assert (library.status().embedded, library.status().model) == (3, "ollama/m")
         assert library.store.models()[0].dimension == 256
-        assert matches(library.search("dog"))["dogs.md"] == "keyword"
+        assert library.search("dog").model == library.status().serving == "static"
         assert "context length" in library.unembeddable()["zoo:dogs.md"]
         models.refuses = lambda text: False
         library.embed()
         assert library.unembeddable() == {}
-        assert paths(library.search("dog barks night", mode="semantic"))[0] == "dogs.md"
+        found = library.search("dog barks night", mode="semantic")
+        assert (paths(found)[0], found.model) == ("dogs.md", "ollama/m")
 
 
 def test_a_library_lets_go_of_its_connections(library_url: str, models: Models) -> None:
@@ -833,26 +885,32 @@ MISBEHAVIOUR = {
 
 
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
-def test_words_answer_where_the_server_misbehaves(
+def test_searches_answer_where_the_server_misbehaves(
     library_url: str, place: Path, models: Models, name: str
 ) -> None:
-    """BAD_INPUTS: Ollama down, slow, wrong dimension, HTML → keyword search answers and says so."""
+    """BAD_INPUTS: Ollama down, slow, wrong dimension, HTML → static or words answer, and a note says so."""
     with served(library_url, asking(models.url)) as library:
         library.add(place / "zoo")
     models.always = MISBEHAVIOUR[name]
     with served(library_url, asking(models.url, timeout=0.1)) as library:
+        for mode, match in (("hybrid", "both"), ("semantic", "semantic")):
+            found = library.search("dog", mode=mode)
+            assert (found.model, matches(found)["dogs.md"]) == ("static", match)
+            assert [note.startswith("Searched with static. ollama/m: ") for note in found.notes] == [True]
+        forget_instant(library.store)
         found = library.search("dog")
         assert matches(found) == {"dogs.md": "keyword"}
         assert [note.startswith("Searched by words only. ollama/m: ") for note in found.notes] == [True]
         with pytest.raises(EmbeddingError, match="ollama/m: "):
             library.search("dog", mode="semantic")
         assert library.add(content="A feline sleeps.", path="nap.md").failed
-        assert matches(library.search("feline")) == {"nap.md": "keyword"}
+        assert library.search("feline").model == "static"
+        assert matches(library.search("feline"))["nap.md"] == "both"
         assert library.store.check() == []
 
 
 def test_commands_where_the_server_is_down(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue: hybrid answers by words with a note; semantic fails with exit 4, and so does embedding."""
+    """Issue: instant meaning answers, with a note that says why; embedding fails with exit 4."""
     monkeypatch.setattr(http, "WAITS", ())
     with serving() as models, served(HERE, asking(models.url)) as library:
         library.add(place / "zoo")
@@ -860,9 +918,9 @@ def test_commands_where_the_server_is_down(place: Path, run: Run, monkeypatch: p
     monkeypatch.setenv("QUIRE_EMBED_URL", f"http://127.0.0.1:{closed_port()}")
     out, err = run("search", "dog")
     assert out.startswith("  1. zoo:dogs.md#dogs")
-    assert "Searched by words only" in err
-    assert "Start it with: ollama serve" in err
-    assert "Start it with: ollama serve" in run("search", "dog", "--mode", "semantic", code=4)[1]
+    for said in (err, run("search", "dog", "--mode", "semantic")[1]):
+        assert "Searched with static" in said
+        assert "Start it with: ollama serve" in said
     assert run("search", "dog", "--mode", "keyword")[1] == ""
     (place / "zoo" / "cats.md").write_text("# Cats\n\nA cat purrs.\n")
     assert "embedding: ollama/m: " in run("add", "zoo", code=3)[1]
@@ -870,16 +928,24 @@ def test_commands_where_the_server_is_down(place: Path, run: Run, monkeypatch: p
     assert run("search", "purrs", "-m", "keyword")[0].startswith("  1. zoo:cats.md#cats")
 
 
-def test_an_address_that_no_server_can_have_does_not_stop_words(
+def test_an_address_that_no_server_can_have_stops_no_search(
     library_url: str, place: Path, models: Models
 ) -> None:
-    """Issue: a model that cannot be used never blocks keyword search, whatever the reason."""
+    """Issue: a model that cannot be used never blocks a search, whatever the reason."""
     with served(library_url, asking(models.url)) as library:
         library.add(place / "zoo")
     with served(library_url, asking("http://a..b")) as library:
         found = library.search("dog")
-        assert matches(found) == {"dogs.md": "keyword"}
+        assert (found.model, matches(found)["dogs.md"]) == ("static", "both")
         assert "embed.url" in found.notes[0]
+
+
+def model_folder(folder: Path) -> Path:
+    """A folder with the bundled model, as one of the user's own."""
+    folder.mkdir()
+    for name, file in (("model.onnx", "deep.onnx"), ("vocab.txt", "vocab.txt")):
+        (folder / name).symlink_to(Path(quire.embed.__file__).parent / "model" / file)
+    return folder
 
 
 @pytest.mark.parametrize(("short", "full"), [("ollama", "ollama/mxbai-embed-large"), ("mine", "folder/")])
@@ -887,8 +953,7 @@ def test_a_model_may_be_set_by_its_short_name(
     library_url: str, place: Path, models: Models, short: str, full: str
 ) -> None:
     """DESIGN §7: `ollama`, or a folder as it is seen from here, is the model that it stands for."""
-    bundled = Path(quire.embed.__file__).parent / "model"
-    (place / "mine").symlink_to(bundled)
+    model_folder(place / "mine")
     for _ in range(2):
         with served(library_url, asking(models.url, short)) as library:
             assert library.add(place / "zoo").failed == []
@@ -898,10 +963,7 @@ def test_a_model_may_be_set_by_its_short_name(
 
 def test_words_answer_where_the_folder_of_a_model_is_gone(library_url: str, place: Path) -> None:
     """Issue: a failure of the model never blocks keyword search."""
-    folder = place / "mine"
-    folder.mkdir()
-    for file in (Path(quire.embed.__file__).parent / "model").iterdir():
-        (folder / file.name).symlink_to(file)
+    folder = model_folder(place / "mine")
     with opened(library_url, config("none")) as library:
         library.add(content=ZOO["dogs.md"], path="dogs.md")
         library.embed(str(folder))
@@ -975,7 +1037,7 @@ def test_two_runs_at_once_give_each_chunk_one_vector(library_url: str, models: M
     with opened(library_url, config("none")) as library:
         store = library.store
         assert (vectors_in(store), store.counts().embedded) == (300, 300)
-        assert len(store.models()) == 1
+        assert [model.name for model in store.models()] == ["ollama/m", "static"]
         assert store.check() == []
 
 
@@ -1013,12 +1075,14 @@ def test_json_of_embedding(place: Path, run: Run) -> None:
     del shown["seconds"]
     assert shown == {"model": "tiny", "embedded": 0, "reused": 0, "failed": [], "searched_with": "tiny"}
     status = json.loads(run("status", "--json")[0])
-    expected = "library documents sections chunks bytes collections embedded model not_embedded problems"
-    assert list(status) == expected.split()
+    expected = "library documents sections chunks bytes collections embedded model instant serving"
+    assert list(status) == [*expected.split(), "not_embedded", "problems"]
     assert (status["embedded"], status["model"], status["not_embedded"]) == (4, "tiny", {})
+    assert (status["instant"], status["serving"]) == (4, "tiny")
     for mode, match in (("hybrid", "both"), ("keyword", "keyword"), ("semantic", "semantic")):
         found = json.loads(run("search", "dog", "--mode", mode, "--json")[0])
         assert (found["mode"], found["notes"]) == (mode, [])
+        assert found["model"] == ("" if mode == "keyword" else "tiny")
         assert found["results"][0]["match"] == match
 
 
@@ -1027,17 +1091,17 @@ def test_embedding_from_the_command_line(place: Path, run: Run, monkeypatch: pyt
     assert "No library at" in run("embed", code=1)[1]
     monkeypatch.setenv("QUIRE_EMBED_MODEL", "none")
     run("add", "zoo")
-    assert "Name one: quire embed --model minilm" in run("embed", code=2)[1]
+    assert "Name one: quire embed --model deep" in run("embed", code=2)[1]
     assert "quire embed" in run("search", "dog", "-m", "semantic", code=1)[1]
     monkeypatch.delenv("QUIRE_EMBED_MODEL")
     assert run("embed", "--model", "tiny")[0].startswith("4 chunks embedded with tiny: ")
     assert run("search", "automobile")[0].startswith("  1. zoo:cars.md#cars")
     assert run("embed", "--model", "other")[0].startswith("4 chunks embedded with other: ")
-    assert "embedded with other: all chunks" in run("status")[0]
+    assert "meaning: other serves; other has all chunks\n" in run("status")[0]
     (place / "zoo" / "more.md").write_text(ZOO["dogs.md"])
     run("add", "zoo")
     assert run("embed")[0].startswith("0 chunks embedded with other: ")
-    assert "Did you mean 'minilm'" in run("embed", "--model", "minlm", code=2)[1]
+    assert "Did you mean 'deep'" in run("embed", "--model", "depe", code=2)[1]
 
 
 def test_wrong_arguments_name_the_nearest(place: Path, run: Run) -> None:

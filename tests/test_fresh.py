@@ -94,6 +94,17 @@ def test_new_text_has_its_vector_when_it_is_cited(tmp_path: Path, docs: Path) ->
         assert library.status().embedded == library.status().chunks == 2
 
 
+def test_a_model_that_is_gone_keeps_no_answer_from_being_new(library_url: str, docs: Path) -> None:
+    config = override(Config(), {"embed": {"model": "static"}, "search": {"fresh": True}})
+    with opened(library_url, docs, config) as library:
+        library.store.model("folder/gone@01234567", 8)
+    with Library.open(library_url, config=override(config, {"embed": {"model": ""}})) as library:
+        change(docs)
+        found = library.search("engine burns")
+        assert ("hydrogen" in found.results[0].snippet, found.model) == (True, "static")
+        assert "the folder must hold model.onnx" in found.notes[0]
+
+
 def test_a_library_that_another_process_writes_to_is_not_waited_for(tmp_path: Path, docs: Path) -> None:
     url = str(tmp_path / "l.db")
     with opened(url, docs) as library, closing(sqlite3.connect(url, isolation_level=None)) as other:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ def test_what_library_returns_is_exported() -> None:
 # ----------------------------------------------------------------------------- the size of the rooms
 
 
+@cache
 def modules() -> dict[str, ast.Module]:
     return {
         str(path.relative_to(SOURCE)): ast.parse(path.read_text("utf-8")) for path in SOURCE.rglob("*.py")
@@ -160,13 +162,14 @@ def test_every_error_is_in_the_tree_drawn_at_its_top() -> None:
 
 
 def files_with(pattern: str) -> list[str]:
-    """The files of the repository, but for this one, that hold a pattern."""
+    """The files of text in the repository, but for this one, that hold a pattern."""
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.split()
     files = [ROOT / name for name in listed if (ROOT / name).is_file()]
-    found = re.compile(pattern, re.IGNORECASE)
-    return [f.name for f in files if f != Path(__file__) and found.search(f.read_text("utf-8", "replace"))]
+    texts = {f: f.read_bytes() for f in files if f != Path(__file__)}
+    found = re.compile(pattern.encode(), re.IGNORECASE)
+    return [f.name for f, text in texts.items() if b"\0" not in text[:1000] and found.search(text)]
 
 
 def test_no_file_names_a_registry() -> None:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.config import EmbedSettings
+from quire.embed.bert import Bert
 from quire.embed.http import Ollama
 from quire.embed.language import is_english
-from quire.embed.minilm import MiniLM
 
 MODEL = Path(str(files("quire.embed").joinpath("model")))
 VOCABULARY = frozenset((MODEL / "vocab.txt").read_text("utf-8").splitlines())
@@ -115,9 +115,9 @@ def test_a_model_in_a_folder_is_judged_only_if_its_vocabulary_is_english(tmp_pat
     with (tmp_path / "more" / "vocab.txt").open("a", encoding="utf-8") as file:
         file.write("netzwerk\n")
     settings = EmbedSettings()
-    german, same = "Netzwerkrichtlinien löschen", MiniLM(settings, str(tmp_path / "same"))
-    assert not MiniLM(settings).knows(german)
+    german, same = "Netzwerkrichtlinien löschen", Bert(settings, str(tmp_path / "same"))
+    assert not Bert(settings).knows(german)
     assert not same.knows(german)
     assert same.knows("delete network policies")
-    assert MiniLM(settings, str(tmp_path / "more")).knows(german)
+    assert Bert(settings, str(tmp_path / "more")).knows(german)
     assert Ollama("m", settings).knows(german)

@@ -25,10 +25,9 @@ from mcp.client.stdio import StdioServerParameters
 from quire.config import DEFAULT
 from quire.library import Library
 from quire.surfaces import cli
-from tests import models_server
+from tests import forks, models_server
 from tests.mcp_client import (
     GUIDE,
-    QUIRE,
     READING,
     WRITING,
     ask,
@@ -249,7 +248,7 @@ def test_a_wrong_or_missing_key_gets_401(place: Path, headers: dict[str, str]) -
 def run(place: Path, *args: str, **more: str) -> tuple[int, str]:
     """How the command ends where it does not serve, and what it says."""
     done = subprocess.run(
-        [QUIRE, "mcp", *args],
+        [forks.command(server=True), "mcp", *args],
         env=environment(place, **more),
         capture_output=True,
         text=True,
@@ -307,9 +306,9 @@ def test_no_other_command_imports_the_sdk() -> None:
 class Wire:
     """A server whose every line on stdout is looked at."""
 
-    def __init__(self, place: Path, **more: str) -> None:
+    def __init__(self, place: Path, *args: str, **more: str) -> None:
         self.process = subprocess.Popen(
-            [QUIRE, "mcp", "-L", place / "l.db", "--root", place / "docs"],
+            [forks.QUIRE, "mcp", "-L", place / "l.db", "--root", place / "docs", *args],
             env=environment(place, **more),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -464,10 +463,13 @@ def test_a_server_that_is_left_stops_its_jobs(place: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at what a process has mapped")
 def test_no_model_is_loaded_until_a_query_needs_it(place: Path) -> None:
-    """Issue: no model is loaded until a query needs it; no library is opened before it is needed."""
+    """Issue: no model is loaded until a query needs it; no library is opened before it is needed.
+
+    A server that may write looks for what is not embedded yet, soon after it has started.
+    """
     with Library.open(place / "l.db", create=True, config=DEFAULT) as library:
         library.add(place / "docs")
-    wire = Wire(place, QUIRE_EMBED_MODEL="minilm")
+    wire = Wire(place, "--read-only", QUIRE_EMBED_MODEL="deep")
 
     def mapped() -> str:
         return Path(f"/proc/{wire.process.pid}/maps").read_text()
@@ -507,7 +509,7 @@ def test_what_the_docs_tell_clients_to_start_is_a_server(place: Path) -> None:
         added = await ask(client, "add", content=GUIDE, path="guide.md")
         assert "1 added" in added or "1 unchanged" in added  # two blocks start it on the same library
 
-    path = os.pathsep.join([str(Path(QUIRE).parent), os.environ["PATH"]])
+    path = os.pathsep.join([str(Path(forks.command(server=True)).parent), os.environ["PATH"]])
     for block in started:
         talk(StdioServerParameters(**block, env=environment(place, PATH=path), cwd=place), work)
     assert (place / ".local" / "share" / "quire" / "library.db").exists()  # the user's own
@@ -538,7 +540,10 @@ CONFORMANCE = shutil.which("conformance")
 @pytest.mark.skipif(INSPECTOR is None, reason="npm install -g @modelcontextprotocol/inspector")
 def test_the_inspector_lists_and_calls(place: Path) -> None:
     """Issue: with the npm MCP inspector's CLI where Node allows."""
-    server = {"command": QUIRE, "args": ["mcp", "-L", str(place / "l.db"), "--root", str(place / "docs")]}
+    server = {
+        "command": forks.QUIRE,
+        "args": ["mcp", "-L", str(place / "l.db"), "--root", str(place / "docs")],
+    }
     config = place / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"quire": {**server, "env": environment(place)}}}))
 

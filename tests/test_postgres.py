@@ -20,12 +20,12 @@ from psycopg import sql
 import quire
 from quire import embedding, query, searcher
 from quire.address import id_of
-from quire.config import override
+from quire.config import DEFAULT, override
 from quire.errors import ConnectionLost, LibraryError, MissingExtra, NoResults, SettingError
 from quire.ingest.prepare import prepare
 from quire.library import Library
+from quire.meaning import Meaning
 from quire.query import Query
-from quire.searcher import Meaning
 from quire.stores import (
     MAX_CHUNKS,
     Filters,
@@ -45,6 +45,7 @@ from quire.stores.postgres import words as postgres_words
 from quire.stores.postgres.database import is_transient
 from quire.stores.postgres.schema import wrong_version
 from tests import postgres
+from tests.test_embedding import forget_instant
 from tests.words import WORDS, rename
 
 if TYPE_CHECKING:
@@ -867,6 +868,30 @@ def test_a_tenant_writes_nothing_of_another(shared: tuple[PostgresStore, str], w
     assert len(owner.documents(Filters())) == 3
 
 
+def test_a_tenant_has_instant_meaning_of_its_own(shared: tuple[PostgresStore, str]) -> None:
+    """A grant makes the model known, which a tenant may not; in older libraries words answer until then."""
+    owner, url = shared
+    config = override(DEFAULT, {"embed": {"model": "static"}})
+    with Library.open(url, config=config) as library:
+        assert (
+            library.add(content="# Cars\n\nA car has four wheels.\n", path="f.md", collection="mine").failed
+            == []
+        )
+        assert library.status().instant == library.status().chunks == 2
+        found = library.search("automobile", mode="semantic")
+        assert (found.model, found.results[0].path) == ("static", "f.md")
+        forget_instant(owner)
+        report = library.add(content="# More\n\nA dog barks.\n", path="m.md", collection="mine")
+        assert (report.added, report.failed) == (1, [])
+        assert [result.path for result in library.search("dog").results] == ["m.md"]
+    with Library.open(url, config=override(DEFAULT, {"embed": {"model": "deep"}})) as library:
+        owner.activate(owner.model("minilm", 384))
+        report = library.add(content="# More\n\nA cat purrs.\n", path="m.md", collection="mine")
+        assert report.updated == 1
+        assert ["only the owner of the library can add it" in one.reason for one in report.failed] == [True]
+    assert owner.check() == []
+
+
 def test_a_tenant_who_types_sql_sees_no_more(shared: tuple[PostgresStore, str]) -> None:
     """Policies hold for any statement: nothing rests on what our own code asks for."""
     _, url = shared
@@ -1138,6 +1163,7 @@ def test_a_server_that_stays_away_is_reported(url: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(postgres_database, "PATIENCE_SECONDS", 0.5)
     with opened(url, create=True) as store:
         store.write([prepared("# A\n\nfirst\n")])
+        store.db._pool.timeout = 0.3
         postgres.stop()
         try:
             with pytest.raises(LibraryError, match="nothing was written, tried again for"):

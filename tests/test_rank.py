@@ -25,8 +25,8 @@ from quire.confidence import (
 from quire.config import DEFAULT, override
 from quire.context import NO_GOOD_MATCH
 from quire.library import Library
+from quire.meaning import Meaning
 from quire.rank import QueryTerms, is_question
-from quire.searcher import Meaning
 from quire.stores import Filters
 from tests.commands import run
 from tests.test_embedding import Tiny

@@ -16,6 +16,7 @@ from quire.library import Library
 from tests.commands import run
 from tests.markdowns import markdown
 from tests.mcp_client import ask, parameters, refused, some_docs, talk
+from tests.test_embedding import forget_instant
 from tests.words import WORDS
 
 GUIDE = "# Guide\n\nIntro.\n\n## Install\n\nUse pip.\n\n## Use\n\n" + "Zebras eat grass. " * 400
@@ -109,7 +110,7 @@ def test_what_is_no_vector_is_refused(library: Library, vector: list[float]) -> 
 
 
 def test_a_library_with_vectors_of_ones_own_embeds_nothing(tmp_path: Path) -> None:
-    """Adding goes on, and a search without a vector says why it is by words."""
+    """Adding goes on, and a search without a vector says why it is by words, or with static."""
     config = override(WORDS, {"embed": {"model": ""}})
     with Library.open(tmp_path / "own.db", create=True, config=WORDS) as library:
         library.add(content=GUIDE, path="g.md")
@@ -117,6 +118,10 @@ def test_a_library_with_vectors_of_ones_own_embeds_nothing(tmp_path: Path) -> No
     with Library.open(tmp_path / "own.db", config=config) as library:
         report = library.add(content="# More\n\nOkapis.\n", path="m.md")
         assert (report.added, report.failed) == (1, [])
+        found = library.search("okapis")
+        assert (found.model, len(found.results)) == ("static", 1)
+        assert any("search(vector=" in note for note in found.notes)
+        forget_instant(library.store)
         found = library.search("okapis")
         assert (found.mode, len(found.results)) == ("keyword", 1)
         assert any("search(vector=" in note for note in found.notes)

@@ -230,6 +230,6 @@ def _steps(examples: int) -> Any:
 
 
 TestSqlite = SourcesModel.TestCase
-TestSqlite.settings = _steps(60)
+TestSqlite.settings = _steps(40)
 TestPostgres = pytest.mark.skipif(not postgres.IS_INSTALLED, reason="no server")(PostgresModel.TestCase)
-TestPostgres.settings = _steps(20)
+TestPostgres.settings = _steps(10)

@@ -181,7 +181,7 @@ def test_how_documents_are_cut_and_shown_is_free(project: Path) -> None:
     assert (found.embed.model, found.tree.slug_style, found.tokens.counter) == ("none", "github", "words")
 
 
-@pytest.mark.parametrize("model", ["", "minilm", "none"])
+@pytest.mark.parametrize("model", ["", "static", "deep", "none"])
 def test_models_that_send_nothing_are_free(project: Path, model: str) -> None:
     """A project file may turn meaning off, or use the model that is inside."""
     user_settings(project.parent, '[embed]\nmodel = "ollama/x"\n')
@@ -231,7 +231,7 @@ def test_no_file_widens_anything(data: st.DataObject) -> None:
     old, wanted = data.draw(settings()), data.draw(settings())
     found, refused = policy.narrowed(old, wanted, "/project")
     for name in GUARDED:
-        assert value(found, name) == value(old, name) or value(found, name) in ("", "minilm", "none")
+        assert value(found, name) == value(old, name) or value(found, name) in ("", "deep", "none")
     for name in LIMITS:
         assert value(found, name) <= value(old, name)  # type: ignore[operator]
     for name in map(".".join, policy.paths(old)):
@@ -240,7 +240,7 @@ def test_no_file_widens_anything(data: st.DataObject) -> None:
 
 @st.composite
 def settings(draw: st.DrawFn) -> Config:
-    words = st.sampled_from(["", "minilm", "none", "http://x", "openai/x"])
+    words = st.sampled_from(["", "deep", "none", "http://x", "openai/x"])
     few = st.integers(1, 9)
     base = Config()
     return replace(

@@ -19,6 +19,7 @@ from quire import analyze, embedding
 from quire.address import id_of, of_document
 from quire.config import DEFAULT, override
 from quire.document import Document
+from quire.embed.static import Static
 from quire.embedding import Embedded
 from quire.ingest.prepare import prepare
 from quire.library import Library
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 NODES = override(DEFAULT, {"chunk": {"strategy": "nodes"}})  # one chunk for each section
 EVERYTHING = Filters()
 FEW = 12  # examples for PostgreSQL
+INSTANT = Static()
 NOBODY = Model(0, "nobody", 1, active=False)  # has no vectors: every chunk is unembedded to it
 
 
@@ -60,10 +62,11 @@ def embed(store: Store, tiny: Tiny) -> Embedded:
 
 
 def remembered(store: Store) -> int:
-    """How many vectors are kept of texts that are gone."""
+    """How many vectors are kept of texts that are gone. Instant ones are not kept, but written over."""
     if isinstance(store, SqliteStore):
+        instant = ", ".join(str(model.id) for model in store.models() if model.is_instant)
         of_chunks = "SELECT count(*) - count(chunk) FROM vectors WHERE slot >> 52 = 0"
-        return int(store.db.execute(of_chunks).fetchone()[0])
+        return int(store.db.execute(f"{of_chunks} AND slot >> 32 NOT IN ({instant})").fetchone()[0])
     assert isinstance(store, PostgresStore)
     return int(store.db.value("SELECT count(*) FROM quire.remembered"))
 
@@ -99,6 +102,18 @@ def assert_own_means(store: Store, model: Model) -> None:
         found = dict(store.search_documents(model, mean / np.linalg.norm(mean), EVERYTHING, 100))
         assert found.keys() == several.keys()
         assert found[row] == pytest.approx(1, abs=0.02)
+
+
+def assert_instant_vectors(store: Store) -> None:
+    """Every chunk has the instant vector of its text, and every document of several chunks their mean."""
+    texts = texts_of(store)
+    vectors = dict(zip(texts, INSTANT.embed_documents(list(texts.values())), strict=True))
+    for model in (model for model in store.models() if model.is_instant):
+        assert (model.name, model.active, store.count_unembedded(model)) == ("static", True, 0)
+        for chunk, vector in vectors.items():
+            assert store.cosines(model, vector, [chunk])[chunk] == pytest.approx(1, abs=0.005)
+        assert_own_means(store, model)
+    assert store.counts().instant == len(texts)
 
 
 @pytest.fixture
@@ -358,12 +373,16 @@ def go_through(store: Store, steps: Sequence[Any], tiny: Tiny, most: int) -> Non
             store.remove([row.seq for row in store.documents(EVERYTHING) if row.path == step])
         else:
             store.write([prepared(step[0], *step[1])])
+        assert_instant_vectors(store)
         assert store.check() == []
 
 
 @pytest.mark.parametrize("database", DATABASES)
 def test_after_any_history_each_chunk_has_the_vector_of_its_text(database: str) -> None:
-    """DESIGN §5: writing, removing and embedding in any order; no text is ever embedded twice."""
+    """DESIGN §5: writing, removing and embedding in any order; no text is ever embedded twice.
+
+    Instant vectors are there after each step, and are those of the texts that are there.
+    """
 
     @effort(max_examples=40 if database == "sqlite" else FEW)
     @given(st.lists(STEP, max_size=10))
@@ -451,8 +470,8 @@ def test_another_reader_sees_a_switch_of_models(two: tuple[Store, Store], tiny: 
     nearest(other, tiny, "one fish")
     wide = Tiny("wide", 100)
     embed(one, wide)
-    (model,) = other.models()
-    assert (model.name, model.dimension, model.active) == ("wide", 100, True)
+    model, instant = other.models()
+    assert (model.name, model.dimension, model.active, instant.name) == ("wide", 100, True, "static")
     assert len(nearest(other, wide, "one fish", 10)) == 2
     assert other.counts().model == "wide"
 

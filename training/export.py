@@ -1,9 +1,9 @@
 """Trained weights to the files that Quire loads.
 
     pip install numpy onnx
-    python -m training.export deep   deep.npz   model.onnx     vectors of texts
+    python -m training.export deep   deep.npz   deep.onnx      vectors of texts
     python -m training.export cross  cross6.npz cross.onnx     a score of a question and a passage in one row
-    python -m training.export static static.npy static.npz     a vector for each word piece, as int8
+    python -m training.export static table.npy  static.npy     a scale and int8 numbers for each word piece
 
 The graphs are those of scripts/make_minilm.py: matrices stay the int8 numbers that training used.
 """
@@ -61,7 +61,7 @@ def main() -> None:
         table = np.load(source).astype(np.float32)
         scales = np.maximum(np.abs(table).max(1, keepdims=True), 1e-9) / 127
         rows = np.rint(table / scales).astype(np.int8)
-        np.savez(target, rows=rows, scales=scales[:, 0].astype(np.float32))
+        np.save(target, np.hstack([scales.astype("<f4").view(np.uint8), rows.view(np.uint8)]))
     else:
         onnx.save(graph_of(tensors_of(source), f"quire {what} int8"), target)
 

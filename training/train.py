@@ -32,6 +32,7 @@ from training import judge
 from training.bert import Bert, batch_of, ids_of, tensors_of, word_pieces
 
 MODEL = Path(__file__).parents[1] / "src" / "quire" / "embed" / "model"
+START = Path("training/data/start/model.onnx")  # scripts/make_minilm.py makes it
 HELD_OUT = (  # repositories to judge by
     *("docker/docs", "reactjs/react.dev", "sourcegraph/handbook", "openstax/osbooks-physics"),
     *("argoproj/argo-cd", "the-turing-way/the-turing-way"),
@@ -309,7 +310,7 @@ def static(data: Data, options: argparse.Namespace, started: float) -> None:
         say(f"static {json.dumps(given)}", found, started)
         if max(found["mean"]) > best:
             best = max(found["mean"])
-            np.save(options.out / "static.npy", model.whole().half().cpu().numpy())
+            np.save(options.out / "table.npy", model.whole().half().cpu().numpy())
 
 
 @torch.no_grad()
@@ -429,7 +430,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("training/data"))
     parser.add_argument("--out", type=Path, default=Path("training/data/out"))
     parser.add_argument("--runs", default="", help="JSON: a list of the settings of each run")
-    parser.add_argument("--weights", type=Path, default=MODEL / "model.onnx", help="of the tuned model")
+    parser.add_argument("--weights", type=Path, default=START, help="of the model to begin with")
     parser.add_argument("--queries", type=int, default=100_000, help="of the cross-encoder")
     parser.add_argument("--sample", type=int, default=0, help="train with so many pairs; to try it out")
     parser.add_argument(

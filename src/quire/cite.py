@@ -179,6 +179,8 @@ class Citations:
                     "covers": round(hit.covers, 4),
                     "heading": round(hit.heading, 4),
                     "whole": round(hit.whole, 4),
+                    "logit": round(hit.logit, 4),
+                    "added": round(hit.added, 4),
                 }
                 for hit in found.hits
             ],

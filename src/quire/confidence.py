@@ -20,21 +20,34 @@ LEAST_COVERS = 0.2  # of the words, weighted, that a result has to have
 FEW, LEAST_OF_FEW = 3, 0.34  # of so few words, found by words alone, it has to have more than one
 CLOSE = 0.5  # or a cosine of this size: gibberish comes near it
 _COMPARED = 5  # results that the best is compared with
-# Written by bench/confidence.py --write: with the bundled model's cosines, and by words alone.
-# Weights of 1 and of each part of the evidence
-ANSWERS_BOTH = (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73)
-ANSWERS_WORDS = (-10.65, 4.41, 0, 5.77, 1.35, 4.14)
-# Weights of covers and meaning, and the least sum of a result that has to do with the query
-RELATED_BOTH = (1, 2.19, 0.927)
-RELATED_WORDS = (1, 0, 0.263)
 
 
 class Judge(Enum):
     """What tells how sure a result is."""
 
-    BOTH = "words, and cosines of the bundled model"
     WORDS = "words"
+    STATIC = "words, and cosines of static"
+    DEEP = "words, and cosines of deep"
+    RERANKED = "words, and cosines of deep, where the best were read again"
     UNKNOWN = "what is not known to tell anything: cosines of other models, and pairs of characters"
+
+
+JUDGES = {"static": Judge.STATIC, "deep": Judge.DEEP}  # by model
+# Written by bench/confidence.py --write
+# Weights of 1 and of each part of the evidence
+ANSWERS = {
+    Judge.WORDS: (-10.65, 4.41, 0, 5.77, 1.35, 4.14),
+    Judge.STATIC: (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73),
+    Judge.DEEP: (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73),
+    Judge.RERANKED: (-12.6, 1.96, 5.97, 6.46, 2.38, 3.73),
+}
+# Weights of covers and meaning, and the least sum of a result that has to do with the query
+RELATED = {
+    Judge.WORDS: (1, 0, 0.263),
+    Judge.STATIC: (1, 2.19, 0.927),
+    Judge.DEEP: (1, 2.19, 0.927),
+    Judge.RERANKED: (1, 2.19, 0.927),
+}
 
 
 class Evidence(NamedTuple):
@@ -71,7 +84,7 @@ def evidence_of(results: Sequence[Merged], words: int) -> list[Evidence]:
 
 def confidence(found: Evidence, judge: Judge) -> tuple[float, str]:
     """The chance that a result answers, and strong, weak, or none if it has little to do with the query."""
-    weights = ANSWERS_BOTH if judge is Judge.BOTH else ANSWERS_WORDS
+    weights = ANSWERS.get(judge, ANSWERS[Judge.WORDS])
     sum_of = weights[0] + sum(w * told for w, told in zip(weights[1:], found[:-1], strict=True))
     chance = 1 / (1 + math.exp(-sum_of))
     if not is_related(found, judge):
@@ -81,8 +94,10 @@ def confidence(found: Evidence, judge: Judge) -> tuple[float, str]:
 
 def is_related(found: Evidence, judge: Judge) -> bool:
     """Whether a result has to do with the query, as far as that can be told."""
-    constants = RELATED_BOTH if judge is Judge.BOTH else RELATED_WORDS
-    return judge is Judge.UNKNOWN or relation(found, constants[1]) >= constants[2]
+    if judge is Judge.UNKNOWN:
+        return True
+    _, ratio, least = RELATED[judge]
+    return relation(found, ratio) >= least
 
 
 def relation(found: Evidence, ratio: float) -> float:

@@ -7,7 +7,7 @@ trusted may only narrow: what it may not set is marked here, beside the default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from quire import policy
@@ -201,7 +201,7 @@ class WebSettings:
         _within("concurrency", self.concurrency, 1, 1000)
 
 
-_LOCAL = ("", "minilm", "none")  # models that send no text anywhere
+_LOCAL = ("", "static", "deep", "minilm", "none")  # models that send no text anywhere; minilm is now deep
 MOST_TEXTS, MOST_TOKENS = 2048, 300_000  # of one request for vectors: what OpenAI takes
 MOST_PARALLEL = 64  # requests
 
@@ -212,7 +212,7 @@ class EmbedSettings:
 
     model: str = guarded(
         "", free=_LOCAL
-    )  # minilm, none, ollama/NAME, openai/NAME, a folder; "": the library's
+    )  # deep, static, none, ollama/NAME, openai/NAME, a folder; "": the library's
     url: str = guarded("")  # of the server, where it is not the usual one
     key: str = secret("")  # for the server; better in QUIRE_EMBED_KEY than in a file
     query_prefix: str = guarded("")  # some models want words before a question
@@ -243,8 +243,9 @@ class SearchSettings:
     mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
     limit: int = 10  # results
     fresh: bool | None = guarded(None, free=(False,))  # read changed files again first; unset: only over MCP
+    rerank: bool | None = None  # read the best again, for a better order; unset: only for context over MCP
     candidates: int = at_most(100)  # chunks that are ranked
-    meaning: float = 1.5  # how much a cosine counts; the best match by words counts 1
+    meaning: float | None = None  # weight of a cosine, where the best match by words is 1; unset: the model's
     meaning_unknown: float = 0.0  # the same if the model does not know the query's language; 0: words only
     min_cosine: float = 0.2  # chunks below this cosine similarity are dropped
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
@@ -262,7 +263,7 @@ class SearchSettings:
         _one_of("mode", self.mode, MODES)
         _within("limit", self.limit, 1, 1000)
         _within("candidates", self.candidates, 1, 10_000)
-        _within("meaning", self.meaning, 0, 100)
+        _within("meaning", self.meaning or 0.0, 0, 100)
         _within("meaning_unknown", self.meaning_unknown, 0, 100)
         _within("min_cosine", self.min_cosine, -1, 1)
         _within("neighbours", self.neighbours, 0, 1)
@@ -339,12 +340,13 @@ DEFAULT = Config()
 def override(settings: S, changes: Mapping[str, Any], where: str = "") -> S:
     """Settings with some values changed; a nested mapping changes a nested dataclass."""
     known = {name: getattr(settings, name) for name in policy.names(settings)}
+    optional = {one.name for one in fields(settings) if one.type == "float | None"}  # type: ignore[arg-type]
     new: dict[str, Any] = {}
     for key, value in changes.items():
         name = f"{where}{key}"
         if key not in known:
             raise SettingError(name, f"there is no such setting. {nearest(key, known)}")
-        new[key] = _fit(name, known[key], value)
+        new[key] = _fit(name, 0.0 if key in optional else known[key], value)
     return replace(settings, **new)  # type: ignore[type-var]
 
 

@@ -1,7 +1,8 @@
 """One store to another, of the same database or the other.
 
 Always: a document is copied whole or not at all, with its id, times, tags and vectors; existing documents
-are skipped, so an interrupted copy can resume; the copy is compared with the original.
+are skipped, so an interrupted copy can resume; the copy is compared with the original. Instant vectors come
+with their documents, others after them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 
+from quire.embed.base import STATIC, packed
 from quire.errors import Damaged, LibraryError
 from quire.progress import Progress, Silent
 from quire.stores import (
@@ -24,6 +26,7 @@ from quire.stores import (
     Sighting,
     Store,
     Unembedded,
+    active_model,
     digest_of,
 )
 
@@ -121,6 +124,7 @@ def prepared_again(source: Store, row: DocumentRow) -> Prepared:
         chunks=tuple(astuple(chunk)[2:] for chunk in chunks),
         words=tuple(map(texts.words, chunks)),
         digests=tuple(digest_of(texts.embedded(chunk)) for chunk in chunks),
+        instant=_instant(source, [chunk.id for chunk in chunks]),
         tags=source.tags([row.seq]).get(row.seq, ()),
         etag=etag,
         last_modified=last_modified,
@@ -128,6 +132,16 @@ def prepared_again(source: Store, row: DocumentRow) -> Prepared:
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+def _instant(source: Store, chunks: list[int]) -> bytes:
+    """The instant vectors of chunks, packed; empty if any is missing."""
+    import numpy as np
+
+    model = active_model(source.models(), instant=True)
+    found = source.vectors_of(model, chunks) if model and model.name == STATIC else {}
+    is_whole = chunks and len(found) == len(chunks)
+    return packed(np.stack([found[chunk] for chunk in chunks])) if is_whole else b""
 
 
 def copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None:
@@ -149,10 +163,14 @@ def copy_sources(source: Store, target: Store, rows: list[DocumentRow]) -> None:
 
 
 def copy_vectors(source: Store, target: Store, rows: list[DocumentRow], progress: Progress) -> int:
-    """Copy the vectors of the active model that the target does not have; returns how many."""
-    ours = next((model for model in source.models() if model.active), None)
-    if ours is None:
-        return 0
+    """Copy the vectors of the active models that the target does not have; returns how many."""
+    active = [model for model in source.models() if model.active]
+    return sum(_copy_vectors(source, target, model, rows, progress) for model in active)
+
+
+def _copy_vectors(
+    source: Store, target: Store, ours: Model, rows: list[DocumentRow], progress: Progress
+) -> int:
     model = target.model(ours.name, ours.dimension)
     there = {row.id: row.seq for row in target.documents(Filters())}
     here = {there[row.id]: row.seq for row in rows}

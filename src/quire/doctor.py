@@ -29,7 +29,7 @@ from quire.ingest.prepare import made_by, prepare
 from quire.library import Library
 from quire.library.backups import remove, swap
 from quire.progress import Progress, Silent
-from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Prepared, Store
+from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Prepared, Store, active_model
 from quire.stores.checks import is_intact, row_check
 from quire.stores.rows import source_row
 from quire.version import VERSION
@@ -127,11 +127,14 @@ def _outdated(library: Library) -> Iterator[Problem]:
     store = library.store
     if other := other_words(store):
         yield Problem("words", f"were made by other rules: {other}", "quire refresh")
-    active = next((model for model in store.models() if model.active), None)
-    if active and (missing := store.count_unembedded(active)):
-        yield Problem("vectors", f"are missing for {missing:,} chunks", "quire embed")
+    active = active_model(store.models())
+    for model in store.models():
+        if model.active and (missing := store.count_unembedded(model)):
+            yield Problem("vectors", f"of {model.name} are missing for {missing:,} chunks", "quire embed")
     if active and (problem := library.model_problem()):
-        yield Problem("model", problem, "Searches use words alone until it works")
+        instant = active_model(store.models(), instant=True)
+        serves = instant.name if instant and not store.count_unembedded(instant) else "words alone"
+        yield Problem("model", problem, f"Searches use {serves} until it works")
     for source in store.sources():
         if source.type in ("file", "folder") and not os.path.lexists(source.place):
             problem = f"{source.place} is gone; its documents are kept"

@@ -7,6 +7,7 @@ documents that a model refuses are named and keep the vectors they have.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ from typing import TYPE_CHECKING
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError
 from quire.progress import Progress, Silent
-from quire.stores import Model, Store, Unembedded
+from quire.stores import Model, Store, Unembedded, active_model
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 log = logging.getLogger("quire")
 _BATCH = 256  # chunks in one transaction: a few seconds of work
+_TRIALS = (16, 64)  # chunks to load the model with, and to time it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +36,72 @@ class Embedded:
     failed: dict[int, str]  # documents, and why
     seconds: float
     searched_with: str  # the model that searches use now
+    left: int = 0  # chunks that have no vector because they would have taken too long
+    seconds_left: float = 0.0  # that they would take
 
 
 def embed(
-    store: Store, embedder: Embedder, progress: Progress | None = None, documents: Sequence[int] = ()
+    store: Store,
+    embedder: Embedder,
+    progress: Progress | None = None,
+    documents: Sequence[int] = (),
+    within: float = math.inf,
 ) -> Embedded:
     """Embed every chunk that has no vector of a model. Searches use the model once all chunks have one.
 
-    If `documents` are given, only theirs are embedded. Raises EmbeddingError if the model cannot be used;
-    earlier vectors are kept.
+    If `documents` are given, only theirs are embedded. If all would take longer than `within` seconds, the
+    run ends as soon as that is known. Raises EmbeddingError if the model cannot be used; earlier vectors are
+    kept.
     """
     started, progress = time.monotonic(), progress or Silent()
     model = store.model(embedder.name, embedder.dimension)
     missing = store.count_unembedded(model)
     log.info("embedding %d chunks with %s", missing, model.name)
     progress.begin(f"embedding with {model.name}", missing, "chunks")
-    run, after = _Run(store, embedder, model), -1
-    while chunks := store.unembedded(model, _BATCH, after, documents):
+    run, pace, after = _Run(store, embedder, model), _Pace(missing, within), -1
+    while not pace.is_too_slow and (chunks := store.unembedded(model, pace.size, after, documents)):
         run.batch(chunks)
         after = chunks[-1].chunk
+        pace.advance(len(chunks))
         progress.advance(len(chunks))
-    known = store.embedding_failures()
+    left = store.count_unembedded(model) if pace.is_too_slow else 0
+    known = {} if model.is_instant else store.embedding_failures()
     failed = run.failed | {row: why for row, why in known.items() if documents and row not in documents}
     if failed != known:
         store.note_failures(failed)
-    if not model.active and not failed and not documents:
+    if not (model.active or failed or documents or left):
         store.activate(model)
-    active = next(known.name for known in store.models() if known.active)
+    active = active_model(store.models(), instant=model.is_instant) or model
     seconds = time.monotonic() - started
     log.info("embedded %d chunks in %.0f ms", run.embedded, seconds * 1000)
-    return Embedded(model.name, run.embedded, run.reused, run.failed, seconds, active)
+    done = run.embedded, run.reused, run.failed, seconds, active.name
+    return Embedded(model.name, *done, left, left * pace.seconds_each)
+
+
+class _Pace:
+    """How fast a run is, and whether it would take too long."""
+
+    def __init__(self, missing: int, within: float) -> None:
+        self._missing, self._within = missing, within
+        self._started = self._last = time.monotonic()
+        self._batches = 0
+        self.seconds_each = 0.0  # of the last batch
+        self.is_too_slow = False
+
+    @property
+    def size(self) -> int:
+        """How many chunks to embed next: few at first, if the time is limited."""
+        is_trial = self._batches < len(_TRIALS) and self._within < math.inf
+        return _TRIALS[self._batches] if is_trial else _BATCH
+
+    def advance(self, count: int) -> None:
+        """Note that some chunks are done. The first batch tells nothing: it loads the model."""
+        now = time.monotonic()
+        self.seconds_each, self._last = (now - self._last) / count, now
+        self._missing -= count
+        self._batches += 1
+        ahead = now - self._started + max(0, self._missing) * self.seconds_each
+        self.is_too_slow = self._batches > 1 and ahead > self._within
 
 
 class _Run:

@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from quire.result import Hit
 
+# How much a cosine counts, by model, where the best match by words counts 1: chosen by bench/weights.py
+WEIGHTS = {"static": 1.0, "deep": 2.0}
+OTHER_WEIGHT = 1.5
 _RANKS = 60  # the constant in reciprocal rank fusion, as in the original paper
 _NEXT = ((1, 1.0), (-1, 1.0), (2, 0.5), (-2, 0.5))  # distance of a neighbour, and its weight
 
@@ -33,6 +36,11 @@ def fuse(words: Sequence[Hit], near: Sequence[Hit], cosines: Mapping[int, float]
         score = share + weight * max(cosine, 0.0)
         fused.append(Hit(chunk, hit.document, hit.section, score, match, share, cosine))
     return sorted(fused, key=lambda hit: (-hit.score, hit.chunk))
+
+
+def weight_of(model: str) -> float:
+    """How much the cosine of a model counts; the best match by words counts 1."""
+    return WEIGHTS.get(model, OTHER_WEIGHT)
 
 
 def shares(words: Sequence[Hit]) -> list[Hit]:

@@ -72,7 +72,8 @@ def _prepared(document: Document, entry: Entry, tags: tuple[str, ...], config: C
             return prepare_alone(document, replace(config, chunk=chunk), entry.kind, **facts)
         except Exception as problem:  # a memory is kept even if it cannot be cut
             log.warning("%s is kept as one chunk, because it cannot be cut: %s", document.address, problem)
-    whole = replace(DEFAULT, chunk=replace(chunk, memory=_ONE_CHUNK), tree=config.tree)
+    one = replace(chunk, memory=_ONE_CHUNK)
+    whole = replace(DEFAULT, chunk=one, tree=config.tree, embed=config.embed)
     return prepare_alone(document, whole, entry.kind, **facts)
 
 

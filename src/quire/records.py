@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from quire.address import id_of, of_part, of_section
 from quire.document import text_of
-from quire.stores import MAX_CHUNKS, ChunkRow, DocumentRow, SectionRow, Store
+from quire.stores import MAX_CHUNKS, ChunkRow, DocumentRow, SectionRow, Store, active_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,8 @@ def _chunk(
 
 def _embedded(store: Store, chunks: Iterable[int]) -> Collection[int]:
     """Those of the chunks that have a vector of the model that searches use."""
-    active = next((model for model in store.models() if model.active), None)
+    models = store.models()
+    active = active_model(models) or active_model(models, instant=True)
     return store.vectors_of(active, chunks).keys() if active else ()
 
 

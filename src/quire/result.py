@@ -19,17 +19,24 @@ class Hit(NamedTuple):
     covers: float = 0.0  # the share of the query's words that it has, rare ones counting more
     heading: float = 0.0  # how much of its heading the query asks for
     whole: float = 0.0  # the share of the words that its document has beyond what any chunk has
+    logit: float = 0.0  # how well it answers, where hits were read again
+    added: float = 0.0  # to its score, by its logit
 
     def scoring(self, score: float) -> Hit:
         """The same hit with another score."""
         place = self.chunk, self.document, self.section
         told = self.words, self.meaning, self.covers, self.heading, self.whole
-        return Hit(*place, score, self.match, *told)
+        return Hit(*place, score, self.match, *told, self.logit, self.added)
 
     def judged(self, score: float, covers: float, heading: float, whole: float) -> Hit:
         """The same hit with another score, and what it was judged by."""
         place = self.chunk, self.document, self.section
-        return Hit(*place, score, self.match, self.words, self.meaning, covers, heading, whole)
+        told = self.words, self.meaning, covers, heading, whole
+        return Hit(*place, score, self.match, *told, self.logit, self.added)
+
+    def reread(self, logit: float, added: float) -> Hit:
+        """The same hit with its logit, and what that adds to its score."""
+        return self._replace(score=self.score + added, logit=logit, added=added)
 
 
 @dataclass(frozen=True, slots=True)

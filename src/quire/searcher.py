@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from quire import analyze, fusion, merge, query
+from quire import analyze, fusion, merge, query, reranking
 from quire.address import is_in_collection
 from quire.cite import Citations
-from quire.confidence import Judge
+from quire.confidence import JUDGES, Judge
 from quire.config import SearchSettings
-from quire.embed import CUSTOM, DEFAULT_MODEL
-from quire.embed.base import Embedder
-from quire.errors import EmbeddingError, NoResults, SettingError, nearest, no_collection
+from quire.embed.cross import CrossEncoder
+from quire.errors import NoResults, nearest, no_collection
 from quire.freshness import other_words
+from quire.meaning import Meaning, ready
 from quire.query import Query, Term
 from quire.rank import Ranking
 from quire.result import Hit, Merged, Node, Result
@@ -43,21 +43,12 @@ class Found:
     mode: str
     results: tuple[Result, ...]
     notes: tuple[str, ...]
+    model: str = ""  # whose vectors were compared; "" if only words were
 
     @property
     def good_match(self) -> bool:
         """Whether any result has to do with the query. If not, they are the nearest that there are."""
         return any(result.strength != "none" for result in self.results)
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What semantic search needs: a model whose vectors are stored, and an embedder that runs it."""
-
-    model: Model
-    embedder: Embedder | None
-    problem: str  # why there is no embedder
-    vector: Vectors | None = None  # of the question, if it was given
 
 
 def search(
@@ -66,13 +57,17 @@ def search(
     filters: Filters,
     settings: SearchSettings,
     meaning: Meaning | None = None,
+    cross: CrossEncoder | None = None,
     *,
     explain: bool = False,
 ) -> Found:
-    """The best sections for a query. Raises NoResults if nothing was ever indexed there."""
+    """The best sections for a query. Raises NoResults if nothing was ever indexed there.
+
+    If a cross-encoder is given, it reads the best again.
+    """
     started = time.monotonic()
     log.debug("searching for %r", text)
-    found = _found(store, text, filters, settings, meaning, explain)
+    found = _found(store, text, filters, settings, meaning, cross, explain)
     spent, results = (time.monotonic() - started) * 1000, len(found.results)
     log.info("searched for %d characters in %.0f ms: %d results (%s)", len(text), spent, results, found.mode)
     return found
@@ -84,9 +79,10 @@ def _found(
     filters: Filters,
     settings: SearchSettings,
     meaning: Meaning | None,
+    cross: CrossEncoder | None,
     explain: bool,
 ) -> Found:
-    has_vector = meaning is not None and meaning.vector is not None
+    has_vector = meaning is not None and meaning.is_given
     asked = query.parse(text, may_be_empty=has_vector)
     _check_indexed(store, filters)
     filters = _narrowed(filters, asked)
@@ -98,6 +94,7 @@ def _found(
         asked, note = respelled(store, asked)
         notes += [note] if note else []
     asked = _excluding(store, asked, notes)
+    meaning = ready(store, asked, filters, settings, meaning, notes)
     ranking = Ranking(store, asked, filters)
     hits, mode = ranked(ranking, settings, meaning, notes)
     if not hits and any(term.phrase for group in asked.demanded for term in group):
@@ -105,9 +102,11 @@ def _found(
         asked = asked.relaxed()
         ranking = Ranking(store, asked, filters)
         hits, mode = ranked(ranking, settings, meaning, notes)
-    hits = fusion.with_document_evidence(hits, settings.document_evidence)
+    hits, is_reread = fusion.with_document_evidence(hits, settings.document_evidence), False
+    if cross:
+        hits, is_reread = reranking.reranked(store, cross, asked.words, hits, notes)
     merged = ranking.told_of(_merge(ranking, _promote(store, hits), settings))
-    judge = _judge(asked, settings, meaning, mode)
+    judge = _judge(asked, settings, meaning, mode, is_reread)
     most = None if settings.merging == "ra" else settings.max_result_tokens
     citations = Citations(store, asked, most, judge, explain=explain)
     results = citations.all(merged, hits)
@@ -118,7 +117,8 @@ def _found(
         notes.append(_no_match(store, asked, filters))
     if any(result.stale for result in results):
         notes.append("Some files have changed since they were indexed. Bring them up to date: quire refresh")
-    return Found(asked.text, mode, tuple(results), tuple(notes))
+    used = meaning.model.name if meaning and mode != "keyword" else ""
+    return Found(asked.text, mode, tuple(results), tuple(notes), used)
 
 
 def _narrowed(filters: Filters, asked: Query) -> Filters:
@@ -155,11 +155,11 @@ def ranked(
 ) -> tuple[list[Hit], str]:
     """Chunks by words, by meaning, or by both, best first; and the mode that was used."""
     if meaning is None or _is_known(ranking.asked, settings, meaning):
-        return _ranked(ranking, settings, meaning, notes)
+        return _ranked(ranking, settings, meaning)
     less = replace(settings, meaning=settings.meaning_unknown)
-    hits, mode = _ranked(ranking, less, meaning if less.meaning else None, notes)
+    hits, mode = _ranked(ranking, less, meaning if less.meaning else None)
     if not hits and not less.meaning:  # a doubtful answer is better than none
-        hits, mode = _ranked(ranking, settings, meaning, notes)
+        hits, mode = _ranked(ranking, settings, meaning)
     if hits:
         notes.append(_unknown_language(meaning.model.name, hits, mode))
     return hits, mode
@@ -175,16 +175,13 @@ def _unknown_language(model: str, hits: list[Hit], mode: str) -> str:
 
 
 def _is_known(asked: Query, settings: SearchSettings, meaning: Meaning) -> bool:
-    """Whether the model knows the language of a query; True if that does not matter or cannot be told."""
-    if settings.mode != "hybrid" or meaning.embedder is None or meaning.vector is not None:
-        return True
-    try:
-        return meaning.embedder.knows(asked.words)
-    except EmbeddingError:
-        return True  # embedding the query fails too, and says why
+    """Whether the model knows the language of a query, where that matters."""
+    return settings.mode != "hybrid" or meaning.knows(asked.words)
 
 
-def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode: str) -> Judge:
+def _judge(
+    asked: Query, settings: SearchSettings, meaning: Meaning | None, mode: str, is_reread: bool
+) -> Judge:
     """What tells how sure a result is. What cosines tell is known only for the bundled model, and what pairs
     of characters tell is not known.
     """
@@ -192,16 +189,14 @@ def _judge(asked: Query, settings: SearchSettings, meaning: Meaning | None, mode
         return Judge.UNKNOWN
     if meaning is None or mode == "keyword":
         return Judge.WORDS
-    is_fitted = meaning.model.name == DEFAULT_MODEL and meaning.vector is None
-    is_fitted = is_fitted and _is_known(asked, settings, meaning)
-    return Judge.BOTH if is_fitted else Judge.UNKNOWN
+    is_fitted = not meaning.is_given and _is_known(asked, settings, meaning)
+    judge = JUDGES.get(meaning.model.name, Judge.UNKNOWN) if is_fitted else Judge.UNKNOWN
+    return Judge.RERANKED if judge is Judge.DEEP and is_reread else judge
 
 
-def _ranked(
-    ranking: Ranking, settings: SearchSettings, meaning: Meaning | None, notes: list[str]
-) -> tuple[list[Hit], str]:
+def _ranked(ranking: Ranking, settings: SearchSettings, meaning: Meaning | None) -> tuple[list[Hit], str]:
     store, asked, filters = ranking.store, ranking.asked, ranking.filters
-    vector = _vector(asked, settings, meaning, notes) if meaning else None
+    vector = meaning.vector if meaning else None
     by_words = settings.mode != "semantic" or asked.demanded or vector is None
     words = store.search_words(asked, filters, _candidates(settings)) if by_words else []
     if settings.mode != "semantic" or vector is None:
@@ -209,12 +204,10 @@ def _ranked(
     if meaning is None or vector is None:
         hits, mode = ranking.judged(fusion.shares(words)), "keyword"
     else:
-        if missing := store.count_unembedded(meaning.model):
-            how = "Library.set_vector" if meaning.model.name == CUSTOM else "quire embed"
-            notes.append(f"Chunks that are not embedded yet: {missing:,}. Go on with: {how}")
         hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
         if mode == "hybrid" and settings.fusion == "rrf":
-            return fusion.fuse_ranks(words, hits, settings.meaning), mode  # exactly: nothing is added
+            weight = fusion.OTHER_WEIGHT if settings.meaning is None else settings.meaning
+            return fusion.fuse_ranks(words, hits, weight), mode  # exactly: nothing is added
         if mode == "hybrid":
             hits = _fused(ranking, settings, meaning.model, vector, words, hits)
     return fusion.with_neighbours(hits, settings.neighbours), mode
@@ -233,7 +226,8 @@ def _fused(
         near = ranking.with_near_documents(model, vector, near, settings)
     far = {hit.chunk for hit in words} - {hit.chunk for hit in near}
     cosines = ranking.store.cosines(model, vector, far)
-    return ranking.judged(fusion.fuse(words, near, cosines, settings.meaning))
+    weight = fusion.weight_of(model.name) if settings.meaning is None else settings.meaning
+    return ranking.judged(fusion.fuse(words, near, cosines, weight))
 
 
 def _candidates(settings: SearchSettings) -> int:
@@ -274,26 +268,6 @@ def _allowed(
         if len(kept) >= limit or len(found) < many:
             break
     return kept
-
-
-def _vector(asked: Query, settings: SearchSettings, meaning: Meaning, notes: list[str]) -> Vectors | None:
-    """The vector of a question; None, with a note, if the model cannot be used."""
-    name, size = meaning.model.name, meaning.model.dimension
-    if meaning.vector is not None:
-        return meaning.vector
-    try:
-        if meaning.embedder is None:
-            raise EmbeddingError(name, meaning.problem)
-        vector = meaning.embedder.embed_query(asked.words)
-        if len(vector) != size:
-            problem = f"returns {len(vector)} dimensions; this library has {size}."
-            raise EmbeddingError(name, f"{problem} Embed it again: quire embed --model {name}")
-    except (EmbeddingError, SettingError) as problem:
-        if settings.mode == "semantic":
-            raise
-        notes.append(f"Searched by words only. {problem}")
-        return None
-    return vector
 
 
 def _check_indexed(store: Store, filters: Filters) -> None:

@@ -27,6 +27,7 @@ from quire.errors import WorkerDied
 
 log = logging.getLogger("quire")
 COUNT = 2
+_LOW = 10  # niceness of work that can wait
 _TOGETHER = 16  # items in one message: a message costs 0.1 ms
 _AHEAD = 32  # messages in progress, or done but not yet consumed: bounds memory
 _START = (
@@ -168,7 +169,8 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if memory else None,  # a library that runs out of memory prints a lot
-            env={**os.environ, "RUST_BACKTRACE": "0"},  # and may wait forever for memory to print
+            # and may wait forever for memory to print. Workers are the threads.
+            env={**os.environ, "RUST_BACKTRACE": "0", "OPENBLAS_NUM_THREADS": "1"},
             process_group=0,
         )
 
@@ -216,6 +218,12 @@ def _limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     except (ImportError, AttributeError, OSError, ValueError):
         return
+
+
+def lower_priority() -> None:
+    """Give this thread, and those that it starts, less of the processor than others, if the system can."""
+    with suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOW)
 
 
 def serve_calls(max_memory: int = 0) -> None:

@@ -15,12 +15,17 @@ if TYPE_CHECKING:
     Vectors = NDArray[float32]  # one row for each text
 
 
+# A name stands for its weights: other weights get another name.
+STATIC, STATIC_DIMENSION = "static", 256  # instant meaning: always there, written with the words
+DEEP = "deep"
+
+
 class Embedder(Protocol):
     """A model that turns texts into vectors. Making one loads nothing; its first use does."""
 
     @property
     def name(self) -> str:
-        """What settings call it: `minilm`, `ollama/mxbai-embed-large`."""
+        """What settings call it: `deep`, `ollama/mxbai-embed-large`."""
         ...
 
     @property
@@ -67,3 +72,32 @@ def unit(numbers: Sequence[float] | Vectors) -> Vectors | None:
     scaled = vector / largest  # so that no square is too large or too small
     found: Vectors = (scaled / np.linalg.norm(scaled)).astype(np.float32)
     return found
+
+
+def packed(vectors: Vectors) -> bytes:
+    """Vectors as bytes, one after the other: of each a float32 scale, and an int8 for each number."""
+    import numpy as np
+
+    scales = np.abs(vectors).max(axis=1, keepdims=True).astype(np.float32) / 127
+    numbers = np.rint(vectors / np.where(scales > 0, scales, 1)).astype(np.int8)
+    whole = np.hstack([np.ascontiguousarray(scales).view(np.int8), numbers])
+    return whole.tobytes()
+
+
+def unpacked(vectors: bytes, dimension: int) -> Vectors:
+    """The vectors that were packed, rounded. Packing them again gives the same bytes."""
+    import numpy as np
+
+    whole = np.frombuffer(vectors, np.int8).reshape(-1, 4 + dimension)
+    scales = np.ascontiguousarray(whole[:, :4]).view(np.float32)
+    found: Vectors = scales * whole[:, 4:].astype(np.float32)
+    return found
+
+
+def mean_of(vectors: bytes, dimension: int) -> Vectors:
+    """The mean of packed vectors, with length 1."""
+    import numpy as np
+
+    found = unpacked(vectors, dimension).sum(axis=0)
+    mean: Vectors = found / (np.linalg.norm(found) or 1.0)
+    return mean

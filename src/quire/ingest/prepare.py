@@ -10,19 +10,24 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from quire import chunkers, fingerprint, redact
 from quire.chunkers.base import Chunk
 from quire.config import Config
 from quire.document import Document
-from quire.errors import NotPrepared, QuireError, SourceError
+from quire.embed import NONE
+from quire.embed.base import packed
+from quire.errors import EmbeddingError, NotPrepared, QuireError, SourceError
 from quire.sources import files
 from quire.sources.files import FoundFile, Skipped
 from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section_rows
 from quire.stores.texts import ChunkWords, words_of
 from quire.tokens import counter
 from quire.tree import Tree
+
+if TYPE_CHECKING:
+    from quire.embed.static import Static
 
 _RULES = 5  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
@@ -65,6 +70,7 @@ def prepare(
     chunks = (
         chunkers.split(tree, strategy, config.chunk.named(strategy), config.tokens) if is_searched else []
     )
+    texts = [embedded_text(chunk.trail, chunk.context, chunk.text, chunk.start) for chunk in chunks]
     count = counter(config.tokens).count
     tokens = {s.position: count(document.text, s.start, s.end) for s in tree.sections}
     facts: dict[str, Any] = {
@@ -87,7 +93,8 @@ def prepare(
         sections=section_rows(tree, tokens),
         chunks=chunk_rows(chunks),
         words=tuple(map(_words_of, chunks)),
-        digests=tuple(map(_digest_of, chunks)),
+        digests=tuple(map(digest_of, texts)),
+        instant=_instant(texts) if config.embed.model != NONE else b"",
         warnings=document.warnings,
         **facts,
     )
@@ -97,8 +104,19 @@ def _words_of(chunk: Chunk) -> ChunkWords:
     return words_of(chunk.trail, chunk.text, "\n".join(chunk.headings))
 
 
-def _digest_of(chunk: Chunk) -> bytes:
-    return digest_of(embedded_text(chunk.trail, chunk.context, chunk.text, chunk.start))
+def _instant(texts: Sequence[str]) -> bytes:
+    """The static vectors of texts; empty if the table cannot be used, which embedding will say."""
+    try:
+        return packed(_static().embed_documents(texts)) if texts else b""
+    except EmbeddingError:
+        return b""
+
+
+@cache
+def _static() -> Static:
+    from quire.embed.static import Static  # takes time, which a search by words does not need
+
+    return Static()
 
 
 def prepare_alone(document: Document, config: Config, kind: str = "document", **origin: Any) -> Prepared:

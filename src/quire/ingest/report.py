@@ -33,6 +33,8 @@ class Report:
     bytes: int = 0
     seconds: float = 0.0
     addresses: list[str] = field(default_factory=list)  # of documents given as text
+    pending: int = 0  # chunks left to `quire embed`: they can be searched, and could be understood better
+    pending_seconds: float = 0.0  # that this would take; 0 if that is not known
 
     def count(self, prepared: Prepared, replaced: bool) -> None:
         """Count a written document."""
@@ -59,4 +61,5 @@ class Report:
             setattr(self, counted, getattr(self, counted) + getattr(more, counted))
         for listed in ("skipped", "failed", "missing", "warnings", "addresses"):
             getattr(self, listed).extend(getattr(more, listed))
+        self.pending, self.pending_seconds = more.pending, more.pending_seconds  # the last run knows best
         self.kinds = dict(Counter(self.kinds) + Counter(more.kinds))

@@ -14,6 +14,7 @@ from quire import address as addresses
 from quire import disks
 from quire.config import DEFAULT, Config
 from quire.embed.base import Embedder
+from quire.embed.cross import CrossEncoder
 from quire.errors import ConnectionLost, LibraryError, NoResults, SettingError, nearest
 from quire.library.arguments import checks_arguments
 from quire.stores import DocumentRow, Filters, Store, open_store
@@ -73,6 +74,7 @@ class OpenLibrary:
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
         self.store, self.url, self.config = store, url, config
         self._embedders: dict[str, Embedder | None] = {}
+        self._cross = CrossEncoder()
         self._is_answering, self._changed = False, set[str]()  # and the documents cited whose files changed
 
     @classmethod
@@ -87,7 +89,8 @@ class OpenLibrary:
         return library
 
     def close(self) -> None:
-        """Close the database and the model."""
+        """Close the database and the models."""
+        self._cross.close()
         for embedder in self._embedders.values():
             if embedder:
                 embedder.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -11,15 +12,15 @@ from typing import TYPE_CHECKING
 from quire import embed as models
 from quire import embedding, records
 from quire.address import parse_id
-from quire.embed.base import Embedder, unit
+from quire.embed.base import DEEP, STATIC, Embedder, unit
 from quire.embedding import Embedded
 from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.ingest.report import Report
 from quire.library.base import OpenLibrary, writes
+from quire.meaning import Meaning
 from quire.progress import Progress, Silent
-from quire.searcher import Meaning
 from quire.sources.files import Skipped
-from quire.stores import DocumentRow, Lease, Model, Renewing
+from quire.stores import DocumentRow, Filters, Lease, Model, Renewing, active_model
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("quire")
 _FEW = 32  # chunks that are embedded within seconds: no other process needs to wait for them
 _PAUSE = 0.5  # seconds until another process is asked for again
-_NO_MODEL = (models.NONE, models.CUSTOM)
+_PATIENCE = 60.0  # seconds that embedding may take after documents were added
+_NOT_DEEP = (models.NONE, models.CUSTOM, STATIC)
+_HOW = "Embed the library with: quire embed"
 _MADE_BY_CALLER = "your program makes its vectors. Give that of a question with search(vector=…)"
 
 
@@ -42,13 +45,24 @@ class Embeddings(OpenLibrary):
         Raises EmbeddingError if the model cannot be used; earlier vectors are kept.
         """
         with self._turn(progress) as (shown, _):
-            return embedding.embed(self.store, self._any_embedder(model or self._model_name()), shown)
+            embedder = self._any_embedder(model or self._model_name())
+            if embedder.name != STATIC:
+                self._fill_instant(shown)
+            return embedding.embed(self.store, embedder, shown)
+
+    @writes
+    def deepen(self, *, progress: Progress | None = None) -> None:
+        """Embed what `add` left to do, if anything, however long that takes. Problems are logged."""
+        report = Report()
+        self._embed_new(report, progress, within=math.inf)
+        for failed in report.failed:
+            log.info("%s: %s", failed.source, failed.reason)
 
     def _any_embedder(self, name: str) -> Embedder:
         """The model with this name. Raises SettingError if nothing embeds with it."""
         embedder = self._embedder(name)
         if embedder is None:
-            problem = f"is {name}, so nothing is embedded. Name one: quire embed --model minilm"
+            problem = f"is {name}, so nothing is embedded. Name one: quire embed --model deep"
             raise SettingError("embed.model", problem)
         return embedder
 
@@ -69,7 +83,7 @@ class Embeddings(OpenLibrary):
             time.sleep(_PAUSE)
             shown.advance(0)
         try:
-            yield (shown, own) if other else (Renewing(shown, lease), ())
+            yield shown if other else Renewing(shown, lease), own
         finally:
             lease.drop()
 
@@ -111,34 +125,69 @@ class Embeddings(OpenLibrary):
         rows = self.store.documents_by_row(failures)
         return {rows[row].address: reason for row, reason in failures.items()}
 
-    def _embed_new(self, report: Report, progress: Progress | None, own: Iterable[DocumentRow] = ()) -> None:
-        """Embed new chunks. If that fails, the report says so: keyword search still works.
+    def _embed_new(
+        self,
+        report: Report,
+        progress: Progress | None,
+        own: Iterable[DocumentRow] = (),
+        *,
+        since: int = 0,
+        within: float | None = None,
+    ) -> None:
+        """Embed new chunks. If that fails, the report says so: search works without.
 
-        While another process embeds the library, this waits, or embeds documents of its `own`.
+        What would take longer is left to `quire embed`. Documents of one's `own` are embedded alone, without
+        waiting for a process that embeds the library. So are those written `since` a time, if more are
+        missing than the run has written.
         """
         try:
+            rows = [row.seq for row in own]
+            if not rows:
+                self._fill_instant(progress)
+            name = self._model_name()
+            if name in _NOT_DEEP:
+                return
             self._check_model()
             missing = self._count_missing()
-            if self._model_name() in _NO_MODEL or not (missing or self.store.embedding_failures()):
+            if not (missing or self.store.embedding_failures()):
                 return
-            rows = [row.seq for row in own]
+            if since and missing > report.chunks:
+                rows = [row.seq for row in self.store.documents(Filters(since=since))]
             waits = self._turn(progress, rows) if missing > _FEW else nullcontext((progress, ()))
             with waits as (shown, documents):
                 self._check_model()  # which may have changed
                 self._check_dimension()
-                embedder = self._any_embedder(self._model_name())
-                done = embedding.embed(self.store, embedder, shown, documents)
+                limit = _PATIENCE if within is None else within
+                done = embedding.embed(self.store, self._any_embedder(name), shown, documents, limit)
         except (EmbeddingError, SettingError) as problem:
             report.failed.append(Skipped("embedding", str(problem), problem.code))
             return
         refused = self.unembeddable().items()
         report.failed += [Skipped(address, why, EmbeddingError.code) for address, why in refused]
+        report.pending, report.pending_seconds = done.left, done.seconds_left
         report.seconds += done.seconds
 
+    def _fill_instant(self, progress: Progress | None) -> None:
+        """Give chunks that an older version wrote their instant vectors. New ones come with them."""
+        if self.config.embed.model == models.NONE:
+            return
+        instant = active_model(self.store.models(), instant=True)
+        missing = self.store.count_unembedded(instant) if instant else self.store.size()
+        if missing or (instant and instant.name != STATIC):
+            static = self._any_embedder(STATIC)
+            try:
+                self.store.model(static.name, static.dimension)
+            except EmbeddingError as problem:  # a member of a team cannot help it
+                log.info("%s", problem)
+                return
+            embedding.embed(self.store, static, progress)
+
     def _count_missing(self) -> int:
-        """How many chunks have no vector."""
-        active = self._active()
-        return self.store.count_unembedded(active) if active else self.store.counts().chunks
+        """How many chunks have no vector of the model to embed with."""
+        embedder = self._embedder(self._model_name())
+        known = (model for model in self.store.models() if embedder and model.name == embedder.name)
+        model = next(known, None)
+        return self.store.count_unembedded(model) if model else self.store.size()
 
     def _embedder(self, name: str) -> Embedder | None:
         if name not in self._embedders:
@@ -146,19 +195,29 @@ class Embeddings(OpenLibrary):
         return self._embedders[name]
 
     def _active(self) -> Model | None:
-        return next((model for model in self.store.models() if model.active), None)
+        """The model whose vectors take their time."""
+        return active_model(self.store.models())
 
     def _model_name(self) -> str:
-        """The model to embed with: the one that is set, else the library's own."""
-        active = self._active()
-        return self.config.embed.model or (active.name if active else models.DEFAULT_MODEL)
+        """The model to embed with: the one that is set, else the library's own, else the bundled one."""
+        active, wanted = self._active(), self._wanted
+        if wanted:
+            return wanted
+        name = active.name if active and active.name not in models.RETIRED else DEEP
+        return STATIC if models.needs_runtime(name) and not models.is_installed() else name
+
+    @property
+    def _wanted(self) -> str:
+        """The model that is set; instead of one of older versions, what came after it."""
+        name = self.config.embed.model
+        return models.RETIRED.get(name, name)
 
     def _check_model(self) -> None:
         """Refuse to mix the vectors of two models."""
-        active = self._active()
-        if active is None:
+        active, wanted = self._active(), self._wanted
+        if active is None or active.name in models.RETIRED or wanted in _NOT_DEEP:
             return
-        wanted = self.config.embed.model or models.without_digest(active.name)
+        wanted = wanted or models.without_digest(active.name)
         set_to = self._embedder(wanted)
         if set_to and set_to.name != active.name:
             change = f"To change that: quire embed --model {wanted}"
@@ -167,8 +226,10 @@ class Embeddings(OpenLibrary):
     def _check_dimension(self) -> None:
         """Refuse a model with another dimension: only a person may decide to embed everything again."""
         active = self._active()
-        embedder = self._embedder(active.name) if active else None
-        if active and embedder and embedder.dimension != active.dimension:
+        if active is None or active.name in models.RETIRED:
+            return
+        embedder = self._embedder(active.name)
+        if embedder and embedder.dimension != active.dimension:
             raise EmbeddingError(
                 active.name,
                 f"returns {embedder.dimension} dimensions; this library has {active.dimension}. "
@@ -177,21 +238,36 @@ class Embeddings(OpenLibrary):
 
     def _meaning(self, mode: str, vector: Sequence[float] | None = None) -> Meaning | None:
         """How to search by meaning; None in keyword mode, or if nothing is embedded."""
-        active = self._active()
+        active, wanted = self._active(), self._wanted
         if vector is not None and mode != "keyword":
             return self._given(active, _own(vector))
-        if mode == "keyword" or self.config.embed.model == models.NONE or active is None:
+        if mode == "keyword" or wanted == models.NONE:
             if mode == "semantic":
-                off = "embed.model is none" if self.config.embed.model else "Nothing is embedded yet"
-                how = f"Embed the library with: quire embed --model {models.DEFAULT_MODEL}"
-                raise NoResults(f"{off}. {how}", missing="vectors")
+                raise NoResults(f"embed.model is none. {_HOW} --model {DEEP}", missing="vectors")
             return None
+        stored = active_model(self.store.models(), instant=True)
+        instant = Meaning(stored, self._embedder(STATIC)) if stored and stored.name == STATIC else None
+        if active is None or wanted == STATIC:
+            return self._instantly(mode, instant)
         try:
             self._check_model()
             embedder = self._embedder(active.name)
-        except (EmbeddingError, SettingError) as problem:
-            return Meaning(active, None, str(problem))
-        return Meaning(active, embedder, "" if embedder else _MADE_BY_CALLER)
+        except EmbeddingError as problem:
+            return Meaning(active, None, str(problem).removeprefix(f"{problem.model}: "), instead=instant)
+        except SettingError as problem:
+            return Meaning(active, None, str(problem), instead=instant)
+        return Meaning(active, embedder, "" if embedder else _MADE_BY_CALLER, instead=instant)
+
+    def _instantly(self, mode: str, instant: Meaning | None) -> Meaning | None:
+        """How to search without vectors of a deep model. One that was asked for is named."""
+        is_named = self._wanted not in ("", *_NOT_DEEP)
+        if instant is None and mode == "semantic":
+            by = f" with {self._wanted}" if is_named else ""
+            raise NoResults(f"Nothing is embedded{by} yet. {_HOW}", missing="vectors")
+        if not is_named:
+            return instant
+        wanted = Model(0, self._wanted, 0, active=False)
+        return Meaning(wanted, None, f"nothing is embedded with it yet. {_HOW}", instead=instant)
 
     def _given(self, active: Model | None, vector: Vectors) -> Meaning:
         """How to search by a vector that was given. Raises SettingError if it cannot be compared."""
@@ -200,7 +276,7 @@ class Embeddings(OpenLibrary):
         if len(vector) != active.dimension:
             has = f"has {len(vector):,} numbers; those of this library have {active.dimension:,}"
             raise SettingError("vector", has)
-        return Meaning(active, None, "", vector)
+        return Meaning(active, None, vector=vector, is_given=True)
 
 
 def _own(numbers: Sequence[float]) -> Vectors:

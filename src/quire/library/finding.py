@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -11,15 +12,16 @@ from quire import reading, records, retaking, searcher
 from quire.address import is_in_collection, of_document, parse_id
 from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
-from quire.errors import Damaged, LibraryError, NoResults
+from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError
 from quire.ingest import named
 from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
+from quire.meaning import serving
 from quire.progress import Progress, Silent
 from quire.reading import Reading
 from quire.records import StoredChunk, StoredSection
 from quire.searcher import Found
-from quire.stores import Counts, DocumentRow, Filters
+from quire.stores import Counts, DocumentRow, Filters, active_model
 from quire.tokens import counter
 from quire.tree import Tree
 
@@ -41,14 +43,16 @@ class Finding(Embeddings):
         tags: Iterable[str] = (),
         limit: int | None = None,
         mode: str | None = None,
+        rerank: bool | None = None,
         explain: bool = False,
     ) -> Found:
         """The best sections for a query. Raises NoResults for an unknown collection.
 
-        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic. With a
-        `vector` of your own, no model is asked for one; then the query may be left out.
+        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic. `rerank`
+        reads the best again: a better order takes more time. With a `vector` of your own, no model is asked
+        for one; then the query may be left out.
         """
-        settings = self._search_settings(limit, mode if query or vector is None else "semantic")
+        settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
         filters = _filters(collection, paths, tags)
         return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
 
@@ -65,7 +69,8 @@ class Finding(Embeddings):
         apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
         filters = replace(filters, kinds=named.DOCUMENTS if apart else ())
         meaning = self._meaning(settings.mode, vector)
-        found = searcher.search(self.store, query, filters, settings, meaning, explain=explain)
+        cross = self._cross if settings.rerank else None
+        found = searcher.search(self.store, query, filters, settings, meaning, cross, explain=explain)
         changed = [result for result in found.results if result.stale]
         self._changed.update(of_document(result.collection, result.path) for result in changed)
         return found
@@ -91,15 +96,18 @@ class Finding(Embeddings):
         try:
             rows = [row for row in map(self.document, sorted(self._changed)) if row]
             report = retaking.retake(self.store, rows, self.config)
-            if report.documents and self._count_missing() <= _FEW:
-                self._embed_new(report, None)
+            with suppress(EmbeddingError, SettingError):  # then the search itself says what is wrong
+                if report.documents and self._count_missing() <= _FEW:
+                    self._embed_new(report, None, rows)
         except LibraryError as problem:  # such as one that another process writes to: then it stays as it is
             log.info("changed files were not read again: %s", problem)
             return False
         return bool(report.documents)
 
-    def _search_settings(self, limit: int | None, mode: str | None) -> SearchSettings:
-        given = {"limit": limit, "mode": mode}
+    def _search_settings(
+        self, limit: int | None, mode: str | None, rerank: bool | None = None
+    ) -> SearchSettings:
+        given = {"limit": limit, "mode": mode, "rerank": rerank}
         changes = {name: value for name, value in given.items() if value is not None}
         return replace(self.config.search, **changes)  # type: ignore[arg-type]
 
@@ -121,8 +129,10 @@ class Finding(Embeddings):
 
     @reads
     def status(self) -> Counts:
-        """What is in the library."""
-        return self.store.counts()
+        """What is in the library, and which model searches use."""
+        counts, meaning = self.store.counts(), self._meaning("hybrid")
+        used = serving(self.store, meaning, Filters())
+        return replace(counts, serving=used.model.name if used else "")
 
     def damaged(self, progress: Progress | None = None) -> list[str]:
         """The addresses of documents whose stored text is not what was written. Every text is compared."""
@@ -180,9 +190,12 @@ class Finding(Embeddings):
     @reads
     def vector(self, id: str) -> list[float] | None:
         """The vector that searches compare of a chunk, by its id; None if it has none, or is not there."""
-        active, row = self._active(), self._chunk_row(id)
-        found = self.store.vectors_of(active, [row]) if active and row is not None else {}
-        return next((vector.tolist() for vector in found.values()), None)
+        row, models = self._chunk_row(id), self.store.models()
+        used = [active_model(models), active_model(models, instant=True)]
+        for model in used if row is not None else ():
+            for vector in self.store.vectors_of(model, [row or 0]).values() if model else ():
+                return list(map(float, vector))
+        return None
 
     def context(
         self,
@@ -193,18 +206,19 @@ class Finding(Embeddings):
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
         mode: str | None = None,
+        rerank: bool | None = None,
         include: str = "sections",
     ) -> Context:
         """The passages worth reading before answering a query, within a token budget, with citations.
 
         Critical documents of the collections come first. `include` is sections, chunks (only those that
-        match) or documents (whole). Raises NoResults for an unknown collection.
+        match) or documents (whole). `rerank` is as in `search`. Raises NoResults for an unknown collection.
         """
         settings = self.config.context
         if max_tokens is not None:
             settings = replace(settings, max_tokens=max_tokens)
         filters = _filters(collection, paths, tags)
-        search = self._search_settings(_PACKED, mode)
+        search = self._search_settings(_PACKED, mode, rerank)
         return self.fresh(partial(self._context, query, filters, search, settings, include))
 
     @reads

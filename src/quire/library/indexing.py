@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from quire import memory, sync
@@ -49,6 +51,7 @@ class Indexing(Embeddings):
         exclude: Iterable[str] | None = None,
         keep: bool | None = None,
         prune: bool = False,
+        embed: bool = True,
         progress: Progress | None = None,
     ) -> Report:
         """Add files, folders, pages and sites, or content under its own path. Content wins over paths.
@@ -58,16 +61,18 @@ class Indexing(Embeddings):
         documents are other people's: searches find them, but they cannot be promoted.
         `include` and `exclude` are patterns as in .gitignore; `keep` keeps documents whose files are gone.
         These three are remembered; None leaves them unchanged. `prune` removes documents whose files are
-        gone, now.
+        gone, now. What is new can be searched by words and meaning at once. Then `embed` deepens that, unless
+        it would take longer than a minute: `Library.embed` does the rest.
         """
         self._adopt()
-        report, kind = Report(), _kind(external)
+        report, kind, since = Report(), _kind(external), time.time_ns() // 1_000_000
         if content is not None:
             format = format_of_type(source_type) if source_type else None
             report.join(self._add_content(content, path, collection or "content", title, kind, format))
         for wanted in () if content is not None else _named(paths, collection, kind, include, exclude, keep):
             report.join(sync.add(self.store, wanted, self.config, prune=prune, progress=progress))
-        self._embed_new(report, progress)
+        if embed:
+            self._embed_new(report, progress, since=since)
         return report
 
     def plan(
@@ -194,7 +199,7 @@ class Indexing(Embeddings):
     def _another(self) -> Iterator[tuple[Store, Callable[[Report, Progress], None]]]:
         """The library opened once more, for another thread: its store, and how it embeds what is new."""
         with type(self).open(self.url, config=self.config) as other:
-            yield other.store, other._embed_new
+            yield other.store, partial(other._embed_new, within=math.inf)
 
     def check(self, collection: str | None = None) -> Changes:
         """Files and pages that are new, changed or gone. Content added as text is skipped."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -92,7 +93,8 @@ class Memories(Finding):
                 )
             meaning = self._meaning(settings.mode)
             more = replace(settings, limit=min(1000, _PER_ENTRY * settings.limit), merge_from=_APART)
-            found = searcher.search(self.store, query, filters, more, meaning, explain=True)
+            cross = self._cross if more.rerank else None
+            found = searcher.search(self.store, query, filters, more, meaning, cross, explain=True)
             results = [chunk for result in found.results for chunk in memory.by_chunk(self.store, result)]
         best: dict[str, Result] = {}
         for result in sorted(results, key=lambda result: -result.score):
@@ -149,14 +151,14 @@ class Memories(Finding):
                     return self.import_(file)
             except OSError as problem:
                 raise Unreadable(os.fspath(source), (problem.strerror or str(problem)).lower()) from None
-        report = Report()
+        report, since = Report(), time.time_ns() // 1_000_000
         for number, line in enumerate(source, 1):
             try:
                 if line.strip():
                     memory.keep(self.store, entries.from_line(line), self.config, report)
             except (SettingError, SourceError) as problem:
                 report.failed.append(Skipped(f"line {number}", str(problem), problem.code))
-        self._embed_new(report, None)
+        self._embed_new(report, None, since=since)
         return report
 
     @writes

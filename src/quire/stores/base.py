@@ -42,8 +42,10 @@ class Counts:
     chunks: int
     bytes: int
     collections: dict[str, int]  # documents of each
-    embedded: int = 0  # chunks with a vector of the active model
-    model: str = ""  # which that is
+    embedded: int = 0  # chunks with a vector of the model
+    model: str = ""  # which that is; the instant one is always there besides
+    instant: int = 0  # chunks with an instant vector
+    serving: str = ""  # the model that searches of the whole library use; "" is words alone
 
 
 class Admin(Protocol):
@@ -336,15 +338,18 @@ class VectorIndex(Protocol):
         ...
 
     def models(self) -> list[Model]:
-        """The models that made vectors, the active one first."""
+        """The models that made vectors: active ones first, and the instant one last of them."""
         ...
 
     def model(self, name: str, dimension: int) -> Model:
-        """A model by its name and dimension, added if it is new; the first is active."""
+        """A model by its name and dimension, added if it is new; the first of its sort is active.
+
+        Raises EmbeddingError if it is new and the library is someone else's.
+        """
         ...
 
     def activate(self, model: Model) -> None:
-        """Search with this model from now on, and delete the vectors of all others."""
+        """Search with this model from now on, and delete the vectors of the others of its sort."""
         ...
 
     def unembedded(
@@ -355,6 +360,10 @@ class VectorIndex(Protocol):
 
     def count_unembedded(self, model: Model) -> int:
         """How many chunks have no vector of a model."""
+        ...
+
+    def embedded_share(self, model: Model, filters: Filters) -> float:
+        """The share of the chunks within filters that have a vector of a model; 1 if there are no chunks."""
         ...
 
     def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from quire import analyze
 from quire.query import Query, Term
 
-WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
+COLUMN_WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
 PAIRS = 0.3  # share of the words' score for words that are adjacent in a chunk as in the query
 # A term in more than this share of the chunks ranks, but does not match: in a library of so many chunks
 # and more. Measured by bench/search.py: the ten best stay the same in 98 of 100.
@@ -29,7 +29,7 @@ class Phrase:
 
     terms: tuple[str, ...]
     prefix: bool = False  # its one term is the beginning of others
-    columns: tuple[int, ...] = _EVERYWHERE  # where it may stand, by their places in WEIGHTS
+    columns: tuple[int, ...] = _EVERYWHERE  # where it may stand, by their places in COLUMN_WEIGHTS
 
     @property
     def is_word(self) -> bool:

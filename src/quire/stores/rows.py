@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from quire.address import of_document
 from quire.chunkers.base import Chunk
 from quire.document import SOURCE_TYPES
+from quire.embed.base import STATIC
 from quire.stores import texts
 from quire.tree import Tree
 
@@ -209,7 +210,16 @@ class Model:
     id: int
     name: str
     dimension: int
-    active: bool  # searches use it
+    active: bool  # of its sort, searches use this one
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether its vectors are written with the words; the other sort takes its time."""
+        return self.name.startswith(STATIC)
+
+    def order(self) -> tuple[bool, bool, int]:
+        """What sorts models: active ones first, and the instant one last of them."""
+        return not self.active, self.is_instant, self.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +257,7 @@ class Prepared:
     chunks: tuple[tuple[int | str, ...], ...]  # ChunkRow without id and document
     words: tuple[tuple[str, str, str], ...]  # terms of each chunk: title, trail, body
     digests: tuple[bytes, ...]  # of what is embedded of each chunk
+    instant: bytes = b""  # the static vectors of the chunks, packed; empty if none are wanted
     warnings: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     etag: str | None = None  # of a page
@@ -258,6 +269,11 @@ class Prepared:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", storable(self.title))
+
+
+def active_model(models: Iterable[Model], *, instant: bool = False) -> Model | None:
+    """The active model of a sort."""
+    return next((model for model in models if model.active and model.is_instant == instant), None)
 
 
 def storable(text: str) -> str:

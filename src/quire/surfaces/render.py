@@ -17,6 +17,7 @@ from quire.context import Context
 from quire.context import one_line as one_line
 from quire.context import safe as safe
 from quire.context import safe_lines as safe_lines
+from quire.embed.base import STATIC
 from quire.errors import (
     BrokenInvariant,
     EmbeddingError,
@@ -176,7 +177,7 @@ def found_json(found: Found) -> dict[str, Any]:
     for result in results:
         if not result["explain"]:
             del result["explain"]
-    about = {"query": found.query, "mode": found.mode, "good_match": found.good_match}
+    about = {"query": found.query, "mode": found.mode, "model": found.model, "good_match": found.good_match}
     return about | {"results": results, "notes": list(found.notes)}
 
 
@@ -239,7 +240,7 @@ def report_json(report: Report) -> dict[str, Any]:
     shown = asdict(report)
     shown["skipped"] = [{"source": one.source, "reason": one.reason} for one in report.skipped]
     shown["failed"] = failed_json(report.failed)
-    shown["seconds"] = round(report.seconds, 3)
+    shown["seconds"], shown["pending_seconds"] = round(report.seconds, 3), round(report.pending_seconds)
     return shown
 
 
@@ -395,7 +396,9 @@ def embedded_line(done: Embedded) -> str:
 
 def embedded_json(done: Embedded, failed: Iterable[Skipped]) -> dict[str, Any]:
     """What `quire embed --json` prints."""
-    return {**asdict(done), "failed": failed_json(failed), "seconds": round(done.seconds, 3)}
+    shown = asdict(done)
+    del shown["left"], shown["seconds_left"]  # nothing is left by a command that does it all
+    return {**shown, "failed": failed_json(failed), "seconds": round(done.seconds, 3)}
 
 
 def document_json(row: DocumentRow) -> dict[str, Any]:
@@ -439,13 +442,32 @@ def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     )
     for name, documents in shown["collections"].items():
         yield f"  {line(name)}  {counted(documents, 'document')}"
-    if shown["model"]:
-        done = shown["embedded"] == shown["chunks"]
-        how_far = "all chunks" if done else f"{shown['embedded']:,} of {counted(shown['chunks'], 'chunk')}"
-        yield f"embedded with {line(shown['model'])}: {how_far}"
+    yield from [f"meaning: {_meaning(shown)}"] if shown["chunks"] else []
     for address, reason in shown["not_embedded"].items():
         yield f"not embedded: {line(address)}: {line(reason)}"
     yield from (f"problem: {line(problem)}" for problem in shown["problems"])
+
+
+def _meaning(shown: dict[str, Any]) -> str:
+    """Which model searches use, and how far another has come."""
+    serving, model, chunks = shown["serving"], shown["model"], shown["chunks"]
+    parts = [f"{line(serving)} serves" if serving else "words alone serve"]
+    for name, embedded in ((model, shown["embedded"]), (STATIC, shown["instant"])):
+        if name and (name == serving or embedded < chunks) and (name == model or embedded):
+            how_far = "all chunks" if embedded == chunks else f"{embedded:,} of {counted(chunks, 'chunk')}"
+            parts.append(f"{line(name)} has {how_far}")
+    waits = (model and shown["embedded"] < chunks) or not serving
+    return "; ".join(parts) + (". Go on with: quire embed" if waits else "")
+
+
+def pending_line(report: Report) -> str:
+    """What is left to `quire embed`; "" if nothing is."""
+    if not report.pending:
+        return ""
+    minutes = max(1, round(report.pending_seconds / 60))
+    hours = round(minutes / 60)
+    about = counted(minutes, "minute") if minutes < 90 else counted(hours, "hour")
+    return f"Searchable now. Deeper meaning: quire embed (about {about})"
 
 
 def doctor_lines(found: Sequence[Problem], done: Repaired | None, versions: dict[str, str]) -> Iterable[str]:

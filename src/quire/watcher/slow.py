@@ -13,6 +13,7 @@ from quire.errors import QuireError
 from quire.ingest.report import Report
 from quire.stores import Store
 from quire.watcher.telling import Embed, Problems, Reporter, Voice, Watched
+from quire.workers import lower_priority
 
 log = logging.getLogger("quire")
 _IDLE = 60.0  # seconds until an unused model is closed
@@ -42,6 +43,7 @@ class Slow:
             self._thread.join(_END)
 
     def _run(self) -> None:
+        lower_priority()
         while not self._ended.is_set():
             self._wanted.wait()
             with self._survived(), self._another() as (store, embed):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from psycopg import sql
 
+from quire.embed.base import STATIC, STATIC_DIMENSION
 from quire.stores.base import Counts
 from quire.stores.checks import VERIFIED_BYTES
 from quire.stores.postgres.database import Connection, PostgresDatabase, next_generation
@@ -18,7 +19,7 @@ from quire.stores.postgres.ids import count_wrong_keys
 from quire.stores.postgres.schema import CHECKS
 from quire.stores.postgres.sources import PostgresSources
 from quire.stores.postgres.terms import REPEATED
-from quire.stores.rows import DocumentRow
+from quire.stores.rows import DocumentRow, active_model
 
 __all__ = ["PostgresStore"]
 
@@ -121,6 +122,7 @@ class PostgresStore(PostgresSources):
                 "INSERT INTO quire.grants SELECT %s, name FROM unnest(%s::text[]) AS name",
                 (role, list(dict.fromkeys(collections))),
             )
+            self.vectors.make_known(db, STATIC, STATIC_DIMENSION)  # which only the owner can do
             next_generation(db)  # what the role found before is no longer what it sees
 
         self.db.write(action)
@@ -159,9 +161,11 @@ class PostgresStore(PostgresSources):
             " FROM quire.documents GROUP BY 1 ORDER BY 1"
         )
         documents, sections, chunks, size = (sum(int(row[at]) for row in rows) for at in range(1, 5))
-        active = next((model for model in self.models() if model.active), None)
+        models = self.models()
+        active, instant = active_model(models), active_model(models, instant=True)
         done, name = (self._count_embedded(active), active.name) if active else (0, "")
-        return Counts(documents, sections, chunks, size, {row[0]: row[1] for row in rows}, done, name)
+        vectors = done, name, self._count_embedded(instant) if instant else 0
+        return Counts(documents, sections, chunks, size, {row[0]: row[1] for row in rows}, *vectors)
 
     def lease(self, name: str) -> tuple[str, int]:
         """What is stored of a lease, "" if nothing is, and the time of the server in milliseconds."""

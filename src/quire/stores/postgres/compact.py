@@ -9,7 +9,7 @@ from quire import analyze
 from quire.stores import matching
 from quire.stores.postgres import terms
 from quire.stores.postgres.database import CHUNK_COLUMNS, Connection, array_of, register_numbers
-from quire.stores.postgres.pieces import packed
+from quire.stores.postgres.pieces import pieces_of
 from quire.stores.postgres.words import count_common
 from quire.stores.postgres.writing import BATCH_BYTES, SOME, add_words
 from quire.stores.rows import ChunkRow
@@ -66,7 +66,7 @@ def _words(db: Connection, document: int) -> list[ChunkWords]:
     chunks = f"SELECT {CHUNK_COLUMNS} FROM quire.chunks AS c WHERE c.document = %s ORDER BY c.index"
     texts = ChunkTexts(row[0], dict(trails))
     made = [texts.words(ChunkRow(*chunk)) for chunk in db.execute(chunks, (document,))]
-    stored, ends, digest = packed(row[0])
+    stored, ends, digest = pieces_of(row[0])
     about = (analyze.fingerprint(), terms.size_of(made), document)
     db.execute(_UPDATED, (stored, array_of(ends), digest, len(row[0]), *about))
     return made

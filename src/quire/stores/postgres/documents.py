@@ -60,7 +60,8 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
         def action(db: Connection) -> set[Identity]:
             if gone:
                 self._leave(db, source, gone)
-            replaced, chunks = write_batch(db, latest, source.seq if source else 0)
+            then = partial(self._add_instant, db)
+            replaced, chunks = write_batch(db, latest, source.seq if source else 0, then)
             if replaced:
                 self.vectors.let_go(db, [row for row, _ in replaced.values()])
             next_generation(db, chunks)

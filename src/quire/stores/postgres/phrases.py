@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from quire.stores.matching import WEIGHTS, Phrase
+from quire.stores.matching import COLUMN_WEIGHTS, Phrase
 from quire.stores.postgres.database import PostgresDatabase
 from quire.stores.postgres.terms import BREAK, REPEATED, letter, number
 
@@ -97,7 +97,7 @@ class Phrases:
         patterns = [one for one in self._patterns(phrase, terms) if one in places]
         columns = places.split(BREAK) if patterns else []
         return sum(
-            WEIGHTS[column] * _times(columns[column], pattern)
+            COLUMN_WEIGHTS[column] * _times(columns[column], pattern)
             for pattern in patterns
             for column in phrase.columns
         )
@@ -123,7 +123,7 @@ def _follow(phrase: Phrase) -> str:
     """A condition: the terms of a phrase are there, and next to each other."""
     letters = " || ".join(f"chr({_place(number(term))} + 1)" for term in phrase.terms)
     columns = [f"split_part(w.places, chr(1), {column + 1})" for column in phrase.columns]
-    among = columns if len(columns) < len(WEIGHTS) else ["w.places"]
+    among = columns if len(columns) < len(COLUMN_WEIGHTS) else ["w.places"]
     return f"coalesce({' OR '.join(f'strpos({places}, {letters}) > 0' for places in among)}, false)"
 
 

@@ -15,7 +15,7 @@ _RAW = -15  # without a header, as one piece has none
 BEGINNING = "substring(d.pieces, 1, 2)"  # the first two bytes of a document `d`
 
 
-def packed(source: bytes) -> tuple[bytes, list[int], bytes]:
+def pieces_of(source: bytes) -> tuple[bytes, list[int], bytes]:
     """A document as it is stored, the ends of its pieces, and what shows that they are not damaged."""
     stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
     parts, ends, size = [source[:2].ljust(2, b"\0")], list[int](), 2

@@ -13,7 +13,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from quire.stores.matching import WEIGHTS
+from quire.stores.matching import COLUMN_WEIGHTS
 from quire.stores.postgres.database import Numbers, array_of
 from quire.stores.texts import ChunkWords
 
@@ -26,7 +26,7 @@ _MAX_COUNT = 255
 _MAX_TERMS = 50_000  # of a chunk, each counted once
 _LETTERS = list(map(chr, range(2, 0xD800)))  # then come codes that are no characters
 _MAX_KNOWN = 200_000
-_WEIGHTS = tuple(map(int, WEIGHTS))
+_WEIGHTS = tuple(map(int, COLUMN_WEIGHTS))
 _MAX_HEADING = 1000  # terms of a heading, or of those above it
 
 

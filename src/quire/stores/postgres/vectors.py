@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quire.embed.base import STATIC, STATIC_DIMENSION, unpacked
+from quire.errors import EmbeddingError
 from quire.result import Hit
 from quire.stores.filters import Filters
 from quire.stores.postgres.database import (
@@ -26,6 +28,7 @@ from quire.stores.postgres.database import (
     split_ids,
 )
 from quire.stores.postgres.filters import conditions
+from quire.stores.postgres.writing import Numbered
 from quire.stores.rows import MAX_CHUNKS, ChunkRow, Model, Unembedded, storable
 
 if TYPE_CHECKING:
@@ -47,19 +50,22 @@ class VectorTable:
     # ----------------------------------------------------------------------------------- models
 
     def make_known(self, db: Connection, name: str, dimension: int) -> None:
-        """Add a model and the index of its vectors; the first model is active."""
+        """Add a model and the index of its vectors; the first model of its sort is active."""
+        rows = db.execute("SELECT id, name, dimension, active FROM quire.models").fetchall()
+        new = Model(0, name, dimension, active=False)
+        is_first = not any(Model(*row).is_instant == new.is_instant for row in rows)
         row = db.execute(
-            "INSERT INTO quire.models (name, dimension, active)"
-            " VALUES (%s, %s, NOT EXISTS (SELECT 1 FROM quire.models)) ON CONFLICT DO NOTHING RETURNING id",
-            (name, dimension),
+            "INSERT INTO quire.models (name, dimension, active) VALUES (%s, %s, %s)"
+            " ON CONFLICT DO NOTHING RETURNING id",
+            (name, dimension, is_first),
         ).fetchone()
         if not row:
             return
-        operators = "bit_hamming_ops" if dimension >= SIGNS_FROM else "halfvec_ip_ops"
+        operators = "bit_hamming_ops" if _has_signs(new) else "halfvec_ip_ops"
         for table in ("vectors", "embedded"):
             db.execute(
                 f"CREATE INDEX {table}_{row[0]} ON quire.{table} USING hnsw"
-                f" (({_indexed('vector', dimension)}) {operators}) WITH (m = 16, ef_construction = 64)"
+                f" (({_indexed('vector', new)}) {operators}) WITH (m = 16, ef_construction = 64)"
                 f" WHERE model = {row[0]}"
             )
 
@@ -78,6 +84,17 @@ class VectorTable:
             if text := texts.get(chunk.chunk):
                 document, digest, collection = text
                 rows[document, digest] = (document, digest, model.id, collection, _half(vector))
+        types = ("int8", "bytea", "int4", "text", self.db.halfvec)
+        copy_rows(db, "vectors", types, rows.values(), "ON CONFLICT DO NOTHING")
+        count_embedded(db, {document for document, _ in rows})
+
+    def add_instant(self, db: Connection, model: Model, written: Sequence[Numbered]) -> None:
+        """Store the instant vectors that came with documents."""
+        rows: dict[tuple[int, bytes], tuple[Any, ...]] = {}
+        for row, new in written:
+            vectors = unpacked(new.instant, model.dimension)
+            for digest, vector in zip(new.digests, vectors, strict=True) if new.instant else ():
+                rows[row, digest] = (row, digest, model.id, new.collection, _half(vector))
         types = ("int8", "bytea", "int4", "text", self.db.halfvec)
         copy_rows(db, "vectors", types, rows.values(), "ON CONFLICT DO NOTHING")
         count_embedded(db, {document for document, _ in rows})
@@ -123,9 +140,11 @@ class VectorTable:
             f"WITH gone AS (DELETE FROM quire.vectors AS v WHERE {gone}"
             " RETURNING model, digest, collection, vector)"
             " INSERT INTO quire.remembered (model, digest, collection, vector)"
-            " SELECT DISTINCT ON (model, digest, collection) * FROM gone ON CONFLICT DO NOTHING"
+            " SELECT DISTINCT ON (model, digest, collection) * FROM gone"
+            " WHERE model NOT IN (SELECT id FROM quire.models WHERE starts_with(name, %s))"
+            " ON CONFLICT DO NOTHING"
         )
-        if db.execute(moved, (list(documents),)).rowcount:
+        if db.execute(moved, (list(documents), STATIC)).rowcount:
             db.execute(
                 "DELETE FROM quire.remembered AS r USING (SELECT model, digest, collection,"
                 " row_number() OVER (PARTITION BY model ORDER BY since DESC) AS place FROM quire.remembered"
@@ -172,9 +191,9 @@ class VectorTable:
         )
         asked, half = [_half(vector), *args], _half(vector)
         if not self._is_small(where, args):  # the index is used for what is ordered by it and cut
-            times = COMPARED_AGAIN if model.dimension >= SIGNS_FROM else 1
+            times = COMPARED_AGAIN if _has_signs(model) else 1
             self.db.look_around(max(limit, times * limit // 2))
-            near = f"{near} ORDER BY {_distance('v.vector', '%s', model.dimension)} LIMIT %s"
+            near = f"{near} ORDER BY {_distance('v.vector', '%s', model)} LIMIT %s"
             asked += half, times * limit
         best = "SELECT * FROM near ORDER BY distance LIMIT %s"
         return f"WITH near AS MATERIALIZED ({near}), best AS ({best})", [*asked, limit]
@@ -212,16 +231,21 @@ class VectorTable:
         return not goes_on or (documents <= EXACT and chunks <= EXACT)
 
 
-def _indexed(vector: str, dimension: int) -> str:
+def _has_signs(model: Model) -> bool:
+    """Whether the index holds the signs of a model's vectors: of long ones, and of those added at once."""
+    return model.dimension >= SIGNS_FROM or model.is_instant
+
+
+def _indexed(vector: str, model: Model) -> str:
     """SQL for what an HNSW index holds of a vector: all of it, or the signs of its numbers."""
-    half = f"{vector}::halfvec({dimension})"
-    return f"binary_quantize({half})::bit({dimension})" if dimension >= SIGNS_FROM else half
+    half = f"{vector}::halfvec({model.dimension})"
+    return f"binary_quantize({half})::bit({model.dimension})" if _has_signs(model) else half
 
 
-def _distance(one: str, other: str, dimension: int) -> str:
+def _distance(one: str, other: str, model: Model) -> str:
     """SQL for the distance by which an HNSW index orders."""
-    operator = "<~>" if dimension >= SIGNS_FROM else "<#>"
-    return f"{_indexed(one, dimension)} {operator} {_indexed(other, dimension)}"
+    operator = "<~>" if _has_signs(model) else "<#>"
+    return f"{_indexed(one, model)} {operator} {_indexed(other, model)}"
 
 
 def _half(vector: Vectors) -> HalfVector:
@@ -273,15 +297,19 @@ class PostgresVectors(PostgresPart):
         self.vectors = VectorTable(db)
 
     def models(self) -> list[Model]:
-        """The models that made vectors, the active one first."""
-        statement = "SELECT id, name, dimension, active FROM quire.models ORDER BY active DESC, id"
-        return list(self.db.once("models", lambda: [Model(*row) for row in self.db.rows(statement)]))
+        """The models that made vectors: active ones first, and the instant one last of them."""
+        statement = "SELECT id, name, dimension, active FROM quire.models"
+        found = self.db.once("models", lambda: [Model(*row) for row in self.db.rows(statement)])
+        return sorted(found, key=Model.order)
 
     def model(self, name: str, dimension: int) -> Model:
-        """A model by its name and dimension, added if it is new; the first is active."""
+        """A model by its name and dimension, added if it is new; the first of its sort is active."""
         found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
         if found:
             return found
+        if not self.db.is_owner:
+            problem = f"is new here, and only the owner of the library can add it: quire embed --model {name}"
+            raise EmbeddingError(name, problem)
 
         def action(db: Connection) -> None:
             self.vectors.make_known(db, name, dimension)
@@ -291,11 +319,12 @@ class PostgresVectors(PostgresPart):
         return self.model(name, dimension)
 
     def activate(self, model: Model) -> None:
-        """Search with this model from now on, and delete the vectors of all others."""
-        others = [other for other in self.models() if other.id != model.id]
+        """Search with this model from now on, and delete the vectors of the others of its sort."""
+        alike = [other for other in self.models() if other.is_instant == model.is_instant]
+        others = [other for other in alike if other.id != model.id]
 
         def action(db: Connection) -> None:
-            db.execute("UPDATE quire.models SET active = (id = %s)", (model.id,))
+            db.execute("UPDATE quire.models SET active = true WHERE id = %s", (model.id,))
             next_generation(db)
             for other in others:
                 self.vectors.forget(db, other)
@@ -345,6 +374,32 @@ class PostgresVectors(PostgresPart):
     def _count_embedded(self, model: Model) -> int:
         statement = "SELECT coalesce(sum(chunks), 0) FROM quire.embedded WHERE model = %s"
         return int(self.db.value(statement, model.id))
+
+    def embedded_share(self, model: Model, filters: Filters) -> float:
+        """The share of the chunks within filters that have a vector of a model; 1 if there are no chunks."""
+        if not self.count_unembedded(model):
+            return 1.0
+        where, args = conditions(filters)
+        statement = (
+            "SELECT coalesce(sum(d.chunk_count), 0), coalesce(sum(e.chunks), 0) FROM quire.documents AS d"
+            " LEFT JOIN quire.embedded AS e ON e.document = d.seq AND e.model = %s"
+            f" WHERE {where or 'true'}"
+        )
+        key = ("share", model.id, statement, repr(args))
+        ((chunks, done),) = self.db.once(key, lambda: self.db.rows(statement, [model.id, *args]))
+        return float(done / chunks) if chunks else 1.0
+
+    def _add_instant(self, db: Connection, written: Sequence[Numbered]) -> None:
+        """Store the instant vectors that came with documents. Only the owner can add their model."""
+        if not any(new.instant for _, new in written):
+            return
+        known = "SELECT id, name, dimension, active FROM quire.models WHERE (name, dimension) = (%s, %s)"
+        model = db.execute(known, (STATIC, STATIC_DIMENSION)).fetchone()
+        if model is None and self.db.is_owner:
+            self.vectors.make_known(db, STATIC, STATIC_DIMENSION)
+            model = db.execute(known, (STATIC, STATIC_DIMENSION)).fetchone()
+        if model is not None:
+            self.vectors.add_instant(db, Model(*model), written)
 
     def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
         """Give chunks the cached vectors of their texts; the chunks that got one."""

@@ -7,7 +7,7 @@ number comes from its id, in any process; a later version has a later time.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,11 +17,12 @@ from quire.stores.ids import chunk_keys, section_keys
 from quire.stores.postgres import terms
 from quire.stores.postgres.database import Connection, array_of, copy_rows
 from quire.stores.postgres.ids import remake_keys
-from quire.stores.postgres.pieces import packed
+from quire.stores.postgres.pieces import pieces_of
 from quire.stores.rows import Prepared, storable
 from quire.stores.texts import ChunkWords
 
 Identity = tuple[str, str, str]  # collection, kind, path
+Numbered = tuple[int, Prepared]  # a document and its row
 Version = tuple[int, int]  # a document's row, and when it was last written
 SOME, BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
@@ -53,11 +54,12 @@ class Latest(Mapping[Identity, Prepared]):
 
 
 def write_batch(
-    db: Connection, batch: Mapping[Identity, Prepared], source: int = 0
+    db: Connection, batch: Mapping[Identity, Prepared], source: int, then: Callable[[list[Numbered]], None]
 ) -> tuple[dict[Identity, Version], int]:
     """Replace documents by their new versions; the old versions, and how many chunks the new ones have.
 
-    They become members of the source, if one is named. Only some documents are in memory at once.
+    They become members of the source, unless it is 0. Only some documents are in memory at once; `then` gets
+    those that were written.
     """
     if not batch:
         return {}, 0
@@ -73,6 +75,7 @@ def write_batch(
             row, updated_at = old[identity]
             _update(db, row, some[identity], max(some[identity].updated_at or now, updated_at + 1))
         _add(db, [(rows[identity], new, identity in old) for identity, new in some.items()], now)
+        then([(rows[identity], new) for identity, new in some.items()])
         if source:
             add_members(db, source, {rows[identity]: new.seen for identity, new in some.items()})
         chunks += sum(len(new.chunks) for new in some.values())
@@ -226,7 +229,7 @@ def _values(row: int, new: Prepared, now: int) -> tuple[Any, ...]:
 
 def _content(new: Prepared) -> tuple[Any, ...]:
     """What made the terms of a document, and its bytes."""
-    stored, ends, digest = packed(new.source)
+    stored, ends, digest = pieces_of(new.source)
     return analyze.fingerprint(), stored, array_of(ends), digest, len(new.source)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from quire.errors import LibraryError
 from quire.stores.base import Counts
 from quire.stores.checks import VERIFIED_BYTES, is_intact
-from quire.stores.rows import DocumentRow
+from quire.stores.rows import DocumentRow, active_model
 from quire.stores.sqlite.backups import SqliteBackups
 from quire.stores.sqlite.database import CHUNK_COLUMNS, SURPRISES
 from quire.stores.sqlite.documents import SECTION_COLUMNS
@@ -75,9 +75,11 @@ class SqliteStore(SqlitePurging, SqliteBackups):
         sections = self._value("SELECT count(*) FROM sections")
         chunks = self._value("SELECT count(*) FROM chunks")
         collections = self.db.execute("SELECT collection, count(*) FROM documents GROUP BY 1 ORDER BY 1")
-        active = next((model for model in self.models() if model.active), None)
+        models = self.models()
+        active, instant = active_model(models), active_model(models, instant=True)
         embedded, name = (self.vectors.count(active), active.name) if active else (0, "")
-        return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()), embedded, name)
+        vectors = embedded, name, self.vectors.count(instant) if instant else 0
+        return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()), *vectors)
 
     def versions(self) -> str:
         """The versions of the database and of the schema, in words."""

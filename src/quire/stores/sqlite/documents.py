@@ -53,7 +53,9 @@ class SqliteDocuments(SqliteRemaking):
         """Write documents in one transaction, and remove what is gone; for each, whether it replaced one."""
         with self._writing_words():
             self._leave(source, gone)
-            written = [self._write_one(prepared) for prepared in batch]
+            instant = dict[int, bytes]()
+            written = [self._write_one(prepared, instant) for prepared in batch]
+            self._add_instant(instant)
             if source:
                 # After all of them: this statement makes FTS5 write out the words it has gathered.
                 seen = zip(written, batch, strict=True)
@@ -62,21 +64,25 @@ class SqliteDocuments(SqliteRemaking):
             self.keywords.grown(sum(len(prepared.chunks) for prepared in batch))
         return [replaces for _, replaces in written]
 
-    def _write_one(self, new: Prepared) -> tuple[int, bool]:
-        """Write a document; its row, and whether it replaced one."""
+    def _write_one(self, new: Prepared, instant: dict[int, bytes]) -> tuple[int, bool]:
+        """Write a document; its row, and whether it replaced one. Its instant vectors join others."""
         identity = (new.collection, new.kind, new.path)
         old = self.db.execute(
             "SELECT seq, updated_at FROM documents WHERE (collection, kind, path) = (?, ?, ?)", identity
         ).fetchone()
         row = self._replace(new, *old) if old else self._insert(new)
         self._add_parts(row, new)
+        if new.instant:
+            instant[row] = new.instant
         return row, old is not None
 
     def _replace(self, new: Prepared, row: int, updated_at: int) -> int:
         """Replace a document's old version, and remove the old parts."""
         self._drop_parts(row)
-        self.vectors.rebind(row, new.digests, self.generation() + 1)
-        self.vectors.describe(self.models(), {row: len(new.digests)}, self.generation() + 1)
+        models, next_one = self.models(), self.generation() + 1
+        self.vectors.rebind(row, new.digests, next_one, {model.id for model in models if model.is_instant})
+        others = [model for model in models if not model.is_instant]
+        self.vectors.describe(others, {row: len(new.digests)}, next_one)
         self.db.execute(
             "UPDATE documents SET url = ?, root = ?, format = ?, title = ?, source = ?, checksum = ?,"
             " size = ?, mtime_ns = ?, made_by = ?, chunk_count = ?, title_crc = ?, updated_at = ?,"

@@ -16,7 +16,7 @@ from quire.fingerprint import difference
 from quire.progress import Progress, Silent
 from quire.stores.rows import ChunkRow
 from quire.stores.sqlite.database import CHUNK_COLUMNS
-from quire.stores.sqlite.vectors import SqliteVectors
+from quire.stores.sqlite.models import SqliteVectors
 from quire.stores.sqlite.words import SqliteWords
 
 log = logging.getLogger("quire")

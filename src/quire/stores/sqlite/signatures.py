@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy import int64, uint64
     from numpy.typing import NDArray
 
-    from quire.embed.base import Vectors
 
 RESCORED = 500  # of the nearest signatures are rescored; and more in larger libraries:
 RESCORED_SHARE = 0.002
@@ -70,10 +69,7 @@ class Signatures:
 
         among, words = None, self.words
         if documents is not None:
-            wanted = np.fromiter(documents, np.int64)
-            known = np.zeros(max(wanted.max(initial=0), self.documents.max(initial=0)) + 1, bool)
-            known[wanted] = True
-            among = np.flatnonzero(known[self.documents])
+            among = self._among(documents)
             words = words[:, among]
         size = words.shape[1]
         count = max(count, round(RESCORED_SHARE * size))
@@ -84,6 +80,19 @@ class Signatures:
             within = np.searchsorted(np.cumsum(np.bincount(distances)), count)
             found = np.flatnonzero(distances <= within)
         return found if among is None else among[found]
+
+    def count(self, documents: Iterable[int] | None) -> int:
+        """How many there are of some documents, or of all."""
+        return len(self.chunks if documents is None else self._among(documents))
+
+    def _among(self, documents: Iterable[int]) -> NDArray[int64]:
+        """The places of the signatures of some documents."""
+        import numpy as np
+
+        wanted = np.fromiter(documents, np.int64)
+        known = np.zeros(max(wanted.max(initial=0), self.documents.max(initial=0)) + 1, bool)
+        known[wanted] = True
+        return np.flatnonzero(known[self.documents])
 
 
 def _distances(words: NDArray[uint64], signs: NDArray[uint64]) -> Any:
@@ -110,14 +119,6 @@ def width_of(dimension: int) -> int:
     return (dimension + 63) // 64 * 8
 
 
-def unpacked(blob: bytes, dimension: int) -> Vectors:
-    """A stored vector, rounded. Storing it again gives the same bytes."""
-    import numpy as np
-
-    scale = np.frombuffer(blob, np.float32, 1)
-    return scale * np.frombuffer(blob, np.int8, dimension, 4).astype(np.float32)
-
-
 def signature_of(blob: bytes, dimension: int) -> bytes:
     """The signature of a stored vector."""
     import numpy as np
@@ -133,3 +134,14 @@ def sign_bits(vector: Any) -> NDArray[uint64]:
     packed = np.packbits(vector > 0)
     bits[: len(packed)] = packed
     return bits.view(np.uint64)
+
+
+def signatures_of(vectors: bytes, dimension: int) -> list[bytes]:
+    """The signatures of stored vectors that follow one another."""
+    import numpy as np
+
+    numbers = np.frombuffer(vectors, np.int8).reshape(-1, 4 + dimension)[:, 4:]
+    bits = np.zeros((len(numbers), width_of(dimension)), np.uint8)
+    packed = np.packbits(numbers > 0, axis=1)
+    bits[:, : packed.shape[1]] = packed
+    return [row.tobytes() for row in bits]

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from quire.result import Hit
-from quire.stores.filters import Filters
-from quire.stores.rows import CHUNK_BITS, MAX_CHUNKS, ChunkRow, Model, Unembedded
+from quire.embed.base import mean_of, packed
+from quire.stores.rows import MAX_CHUNKS, Model
 from quire.stores.sqlite import signatures
-from quire.stores.sqlite.database import CHUNK_COLUMNS, SqliteDatabase
-from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.signatures import (
     BLOCK,
     BLOCK_BITS,
@@ -30,10 +27,8 @@ from quire.stores.sqlite.signatures import (
     sign_bits,
     signature_of,
     slots_of,
-    unpacked,
     width_of,
 )
-from quire.stores.texts import digest_of
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -42,8 +37,7 @@ REMEMBERED = 10_000  # cached vectors of texts that are gone
 _DOCUMENTS = 1 << 20  # is added to a model's number for the vectors of whole documents
 _FETCHED = 125  # vectors that are rescored at a time
 
-_NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
-
+_Row = tuple[int, bytes, bytes]  # a chunk, the digest of its text, and its vector as it is stored
 _Entry = tuple[int, bytes | None]  # a slot's chunk, 0 for none, and its signature if that is new
 
 
@@ -56,8 +50,13 @@ class VectorTable:
 
     # ---------------------------------------------------------------------------------- writing
 
-    def rebind(self, document: int, digests: Sequence[bytes], generation: int) -> None:
-        """Give the vectors of a document to its new chunks with the same texts; the others become cached."""
+    def rebind(
+        self, document: int, digests: Sequence[bytes], generation: int, instant: Container[int] = ()
+    ) -> None:
+        """Give the vectors of a document to its new chunks with the same texts; the others become cached.
+
+        Those of `instant` models are written anew with the chunks.
+        """
         first = document * MAX_CHUNKS
         held = self.db.execute(
             "SELECT slot, chunk, digest FROM vectors WHERE chunk >= ? AND chunk < ?",
@@ -69,7 +68,7 @@ class VectorTable:
         for slot, _, digest in reversed(held):
             free[slot >> MODEL_BITS, digest].append(slot)
         chunk_of = dict.fromkeys((slot for slot, _, _ in held), 0)
-        for model in {slot >> MODEL_BITS for slot in chunk_of}:
+        for model in {slot >> MODEL_BITS for slot in chunk_of if slot >> MODEL_BITS not in instant}:
             for index, digest in enumerate(digests):
                 if slots := free[model, digest]:
                     chunk_of[slots.pop()] = first + index
@@ -85,7 +84,7 @@ class VectorTable:
     def reuse(self, model: Model, wanted: Mapping[int, bytes], generation: int) -> set[int]:
         """Give chunks the cached vectors of their texts; the chunks that got one."""
         given: dict[int, int] = {}
-        copied: list[tuple[int, bytes, bytes]] = []
+        copied: list[_Row] = []
         low, high = slots_of(model)
         for chunk, digest in wanted.items():
             known = self.db.execute(
@@ -118,6 +117,18 @@ class VectorTable:
         else:
             self.add(model, [(chunk, digest)], vector[None, :], generation)
 
+    def add_instant(self, model: Model, written: Mapping[int, bytes], generation: int) -> None:
+        """Store the instant vectors that came with documents, by row, and those of whole documents."""
+        parts, whole = list[_Row](), list[_Row]()
+        for row, vectors in written.items():
+            first, size = row * MAX_CHUNKS, 4 + model.dimension
+            blobs = [vectors[at : at + size] for at in range(0, len(vectors), size)]
+            parts += [(first + index, b"", blob) for index, blob in enumerate(blobs)]
+            if len(blobs) > 1:
+                whole.append((first, b"", packed(mean_of(vectors, model.dimension)[None, :])))
+        self._insert(model, parts, generation)
+        self._insert(of_documents(model), whole, generation)
+
     def describe(self, models: Iterable[Model], counts: Mapping[int, int], generation: int) -> None:
         """Give documents of several chunks (row, how many) their vectors, if all their chunks have one."""
         for model in models:
@@ -149,22 +160,26 @@ class VectorTable:
                 (first, first + MAX_CHUNKS, model.id),
             ).fetchall()
             digests[first] = sha256(b"".join(row[0] for row in rows)).digest()
-            mean = np.sum([unpacked(row[1], model.dimension) for row in rows], axis=0)
-            means[place] = mean / (np.linalg.norm(mean) or 1.0)
+            means[place] = mean_of(b"".join(row[1] for row in rows), model.dimension)
         return digests, means
 
-    def _insert(self, model: Model, rows: list[tuple[int, bytes, bytes]], generation: int) -> None:
-        places: dict[int, _Entry] = {}
-        for slot, (chunk, digest, blob) in zip(self._free_slots(model, len(rows)), rows, strict=True):
-            self.db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", (slot, chunk, digest, blob))
-            places[slot] = chunk, signature_of(blob, model.dimension)
-        self._patch(places, width_of(model.dimension), generation)
+    def _insert(self, model: Model, rows: Sequence[_Row], generation: int) -> None:
+        if not rows:
+            return
+        slots = self._free_slots(model, len(rows))
+        stored = ((slot, *row) for slot, row in zip(slots, rows, strict=True))
+        self.db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", stored)
+        signs = signatures.signatures_of(b"".join(blob for _, _, blob in rows), model.dimension)
+        entries = ((chunk, sign) for (chunk, _, _), sign in zip(rows, signs, strict=True))
+        self._patch(dict(zip(slots, entries, strict=True)), width_of(model.dimension), generation)
 
     def _free_slots(self, model: Model, count: int) -> list[int]:
         """Slots for new vectors: cached ones if there are too many of those, then new ones."""
         low, high = slots_of(model)
         remembered = "FROM vectors WHERE chunk IS NULL AND slot >= ? AND slot < ?"
-        kept = REMEMBERED if model.id < _DOCUMENTS else 0  # those of documents can be made again
+        kept = (
+            0 if model.id >= _DOCUMENTS or model.is_instant else REMEMBERED
+        )  # others are quickly made again
         over = self._value(f"SELECT count(*) {remembered}", low, high) - kept
         rows = self.db.execute(f"SELECT slot {remembered} LIMIT ?", (low, high, max(0, min(over, count))))
         slots = [row[0] for row in rows]
@@ -211,9 +226,9 @@ class VectorTable:
 
     # -------------------------------------------------------------------------------- searching
 
-    def count(self, model: Model) -> int:
-        """How many chunks have a vector of a model."""
-        return len(self._scan(model).chunks)
+    def count(self, model: Model, documents: Sequence[int] | None = None) -> int:
+        """How many chunks have a vector of a model, of some documents or of all."""
+        return self._scan(model).count(documents)
 
     def search(
         self, model: Model, vector: Vectors, documents: Iterable[int] | None, limit: int
@@ -307,183 +322,11 @@ class VectorTable:
 
 
 def _blobs(found: Vectors) -> list[bytes]:
-    """Vectors as they are stored: a scale, and a byte for each number."""
-    import numpy as np
-
-    scales = np.abs(found).max(axis=1, keepdims=True).astype(np.float32) / 127
-    whole = np.rint(found / np.where(scales > 0, scales, 1)).astype(np.int8)
-    return [scale.tobytes() + row.tobytes() for scale, row in zip(scales, whole, strict=True)]
+    """Vectors as they are stored, one by one."""
+    size, whole = 4 + found.shape[1], packed(found)
+    return [whole[at : at + size] for at in range(0, len(whole), size)]
 
 
 def of_documents(model: Model) -> Model:
     """What stands for a model where the vectors of whole documents are kept."""
     return replace(model, id=model.id + _DOCUMENTS)
-
-
-class SqliteVectors(SqliteDatabase):
-    """Models and their vectors in a SQLite library."""
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._vectors = VectorTable(self._db)
-        self._unembedded: tuple[tuple[int, int], int] = ((-1, -1), 0)  # model and generation, and how many
-
-    @property
-    def vectors(self) -> VectorTable:
-        """The vectors of the file that is at the path now."""
-        self._look()
-        return self._vectors
-
-    def models(self) -> list[Model]:
-        """The models that made vectors, the active one first."""
-        rows = self.db.execute("SELECT id, name, dimension, active FROM models ORDER BY active DESC, id")
-        return [Model(number, name, dimension, bool(active)) for number, name, dimension, active in rows]
-
-    def model(self, name: str, dimension: int) -> Model:
-        """A model by its name and dimension, added if it is new; the first is active."""
-        found = next((m for m in self.models() if (m.name, m.dimension) == (name, dimension)), None)
-        if found:
-            return found
-        with self._transaction():
-            self.db.execute(
-                "INSERT OR IGNORE INTO models (name, dimension, active)"
-                " VALUES (?, ?, NOT EXISTS (SELECT 1 FROM models))",
-                (name, dimension),
-            )
-        return self.model(name, dimension)
-
-    def activate(self, model: Model) -> None:
-        """Search with this model from now on, and delete the vectors of all others."""
-        with self._transaction():
-            for other in self.models():
-                if other.id != model.id:
-                    self.vectors.forget(other)
-                    self.db.execute("DELETE FROM models WHERE id = ?", (other.id,))
-            self.db.execute("UPDATE models SET active = 1 WHERE id = ?", (model.id,))
-            self._next_generation()
-
-    def unembedded(
-        self, model: Model, limit: int, after: int = -1, documents: Sequence[int] = ()
-    ) -> list[Unembedded]:
-        """Chunks that have no vector of a model, by id, beginning after one; only of documents, if given."""
-        only = f"AND document IN ({', '.join(map(str, documents))})" if documents else ""
-        rows = self.db.execute(
-            f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id > ? AND {_NO_VECTOR} {only} ORDER BY id LIMIT ?",
-            (after, model.id, limit),
-        )
-        chunks = [ChunkRow(*row) for row in rows]
-        found: list[Unembedded] = []
-        for document in dict.fromkeys(chunk.document for chunk in chunks):
-            version = self._value("SELECT updated_at FROM documents WHERE seq = ?", document)
-            texts, own = self._texts(document), (chunk for chunk in chunks if chunk.document == document)
-            found += (Unembedded(chunk.id, document, version, texts.embedded(chunk)) for chunk in own)
-        return found
-
-    def count_unembedded(self, model: Model) -> int:
-        """How many chunks have no vector of a model, counted once in each generation."""
-        key = model.id, self.generation()
-        if self._unembedded[0] != key:
-            chunks = self._value("SELECT count(*) FROM chunks")
-            self._unembedded = key, int(chunks) - self.vectors.count(model)
-        return self._unembedded[1]
-
-    def reuse(self, model: Model, chunks: Sequence[Unembedded]) -> set[int]:
-        """Give chunks the cached vectors of their texts; the chunks that got one."""
-        with self._transaction():
-            wanted = {chunk.chunk: chunk.digest for chunk in self._still_without(model, chunks)}
-            given = self.vectors.reuse(model, wanted, self.generation() + 1)
-            self._describe(model, {chunk >> CHUNK_BITS for chunk in given})
-            self._next_generation()
-        return given
-
-    def write_vectors(self, model: Model, chunks: Sequence[Unembedded], vectors: Vectors) -> None:
-        """Store vectors in one transaction. A chunk whose document has changed since gets none."""
-        with self._transaction():
-            without = set(self._still_without(model, chunks))
-            places = [place for place, chunk in enumerate(chunks) if chunk in without]
-            rows = [(chunks[place].chunk, chunks[place].digest) for place in places]
-            self.vectors.add(model, rows, vectors[places], self.generation() + 1)
-            self._describe(model, {chunks[place].document for place in places})
-            self._next_generation()
-
-    def set_vector(self, model: Model, chunk: int, vector: Vectors) -> None:
-        """Store a vector of length 1 for a chunk, in place of the one that it has."""
-        with self._transaction():
-            rows = self.db.execute(f"SELECT {CHUNK_COLUMNS} FROM chunks WHERE id = ?", (chunk,)).fetchall()
-            for row in rows:
-                digest = digest_of(self._texts(chunk >> CHUNK_BITS).embedded(ChunkRow(*row)))
-                self.vectors.put(model, chunk, digest, vector, self.generation() + 1)
-                self._describe(model, [chunk >> CHUNK_BITS])
-            self._next_generation()
-
-    def _describe(self, model: Model, documents: Iterable[int]) -> None:
-        counts = dict(self._in("SELECT seq, chunk_count FROM documents WHERE seq", documents))
-        self.vectors.describe([model], counts, self.generation() + 1)
-
-    def _renew(self) -> None:
-        super()._renew()
-        missing = "SELECT 1 FROM facts WHERE (name, value) = ('document_vectors', 'missing')"
-        if not self.read_only and self.db.execute(missing).fetchone():
-            with self._transaction():
-                counts = dict(self.db.execute("SELECT seq, chunk_count FROM documents").fetchall())
-                self.vectors.describe(self.models(), counts, self.generation() + 1)
-                self.db.execute("DELETE FROM facts WHERE name = 'document_vectors'")
-                self._next_generation()
-
-    def _still_without(self, model: Model, chunks: Sequence[Unembedded]) -> list[Unembedded]:
-        """Chunks whose version is still stored, and which nobody else has embedded meanwhile."""
-        sql = "SELECT seq, updated_at FROM documents WHERE seq"
-        versions = dict(self._in(sql, {chunk.document for chunk in chunks}))
-        ids = (chunk.chunk for chunk in chunks if versions.get(chunk.document) == chunk.version)
-        sql = f"SELECT id FROM chunks WHERE {_NO_VECTOR.replace('?', str(model.id))} AND id"
-        without = {row[0] for row in self._in(sql, ids)}
-        return [chunk for chunk in chunks if chunk.chunk in without]
-
-    def embedding_failures(self) -> dict[int, str]:
-        """Documents that could not be embedded, and why."""
-        return dict(self.db.execute("SELECT document, reason FROM embedding_failures").fetchall())
-
-    def note_failures(self, failures: Mapping[int, str]) -> None:
-        """Replace the stored reasons why documents could not be embedded."""
-        with self._transaction():
-            self.db.execute("DELETE FROM embedding_failures")
-            self.db.executemany(
-                "INSERT INTO embedding_failures SELECT seq, ? FROM documents WHERE seq = ?",
-                ((reason, document) for document, reason in failures.items()),
-            )
-
-    def search_vectors(self, model: Model, vector: Vectors, filters: Filters, limit: int) -> list[Hit]:
-        """The chunks whose vectors are nearest to one, best first; the score is the cosine."""
-        found = self.vectors.search(model, vector, self._within(filters), limit)
-        sections = dict(self._in("SELECT id, section FROM chunks WHERE id", (chunk for chunk, _ in found)))
-        return [
-            Hit(chunk, chunk >> CHUNK_BITS, sections[chunk], score, "semantic", meaning=score)
-            for chunk, score in found
-        ]
-
-    def search_documents(
-        self, model: Model, vector: Vectors, filters: Filters, limit: int
-    ) -> list[tuple[int, float]]:
-        """The documents of several chunks that are nearest to a vector as a whole, and their cosines."""
-        found = self.vectors.search(of_documents(model), vector, self._within(filters), limit)
-        return [(chunk >> CHUNK_BITS, score) for chunk, score in found]
-
-    def _within(self, filters: Filters) -> list[int] | None:
-        """The documents that filters leave; None for all."""
-        where, args = conditions(filters)
-        if not where:
-            return None
-        rows = self.db.execute(f"SELECT seq FROM documents AS d WHERE {' AND '.join(where)}", args)
-        return [row[0] for row in rows]
-
-    def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
-        """The cosines of chunks with a vector. Chunks without a vector are left out."""
-        held = f"SELECT chunk, slot FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
-        slots = {slot: chunk for chunk, slot in self._in(held, chunks)}
-        scores = self.vectors.cosines(model, vector, list(slots))
-        return dict(zip(slots.values(), scores.tolist(), strict=True))
-
-    def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
-        """The vectors of chunks. Chunks without a vector are left out."""
-        held = f"SELECT chunk, vector FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
-        return {chunk: unpacked(vector, model.dimension) for chunk, vector in self._in(held, chunks)}

@@ -17,7 +17,7 @@ from quire.query import Query
 from quire.result import Hit
 from quire.stores import matching
 from quire.stores.filters import Filters
-from quire.stores.matching import COMMON_SHARES, PAIRS, WEIGHTS, Phrase, WordQuery
+from quire.stores.matching import COLUMN_WEIGHTS, COMMON_SHARES, PAIRS, Phrase, WordQuery
 from quire.stores.rows import CHUNK_BITS
 from quire.stores.sqlite.database import SqliteDatabase
 from quire.stores.sqlite.filters import conditions
@@ -184,7 +184,7 @@ class Fts5:
         source = f"words JOIN documents AS d ON d.seq = words.rowid >> {CHUNK_BITS}" if where else "words"
         # bm25() is smaller the better in SQLite: flipped here, once.
         rows = self.db.execute(
-            f"SELECT words.rowid, -bm25(words, {', '.join(map(str, WEIGHTS))}) AS score FROM {source}"
+            f"SELECT words.rowid, -bm25(words, {', '.join(map(str, COLUMN_WEIGHTS))}) AS score FROM {source}"
             f" WHERE words MATCH ?{''.join(f' AND {condition}' for condition in where)}"
             " ORDER BY score DESC, words.rowid LIMIT ?",
             (expression, *args, limit),

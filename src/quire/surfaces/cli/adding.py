@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--exclude", multiple=True, help="Folders and sites: leave out what matches, as in .gitignore.")
 @click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
+@click.option("--embed/--no-embed", "embeds", default=True, help="Embed what is new, if that is quick.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
 @options.json_flag
 def add(
@@ -46,6 +47,7 @@ def add(
     exclude: tuple[str, ...],
     keep: bool | None,
     prune: bool,
+    embeds: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -54,6 +56,8 @@ def add(
     The library remembers what you named, and its options: quire refresh follows that and nothing else.
     An option that you do not give stays as it was; --exclude '' clears it. Unchanged files are skipped.
     A site is read by its llms.txt. Text from standard input is named by its content, unless --as names it.
+    Everything can be searched by words and meaning at once; what deepens that and takes longer than a minute
+    is left to quire embed.
 
     \b
     Examples:
@@ -81,13 +85,15 @@ def add(
         output.show_report(missing, as_json)
         sys.exit(render.FAILED)
 
+    given["embed"] = embeds
     with opening.open_library(library, create=True) as opened, output.progress_bar() as bar:
         report = Report()
         try:
             for source in sources:
                 if source == "-":
                     content = sys.stdin.buffer.read()
-                    more = opened.add(content=content, path=name, collection=collection, external=external)
+                    about: Any = {"collection": collection, "external": external, "embed": embeds}
+                    more = opened.add(content=content, path=name, **about)
                 else:
                     more = _add_one(opened, source, given, bar)
                 report.join(more)

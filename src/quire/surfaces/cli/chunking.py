@@ -36,7 +36,7 @@ def chunk(
     as_json: bool,
     html: Path | None,
 ) -> None:
-    r"""Show where a strategy cuts a document. No library is needed, nothing is stored.
+    """Show where a strategy cuts a document. No library is needed, nothing is stored.
 
     \b
     Examples:

@@ -20,6 +20,7 @@ from quire.surfaces.cli.group import quire
 @click.option(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
 )
+@options.rerank_option
 @click.option("--explain", is_flag=True, help="Show how each result came about.")
 @options.json_flag
 def search(
@@ -30,6 +31,7 @@ def search(
     tags: tuple[str, ...],
     limit: int | None,
     mode: str | None,
+    rerank: bool | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -48,9 +50,8 @@ def search(
     from quire.surfaces import render
 
     with opening.open_library(library) as opened:
-        found = opened.search(
-            query, collection=collection, paths=paths, tags=tags, limit=limit, mode=mode, explain=explain
-        )
+        where = {"collection": collection, "paths": paths, "tags": tags}
+        found = opened.search(query, **where, limit=limit, mode=mode, rerank=rerank, explain=explain)  # type: ignore[arg-type]
     output.show_found(found, as_json)
     sys.exit(render.DONE if found.results else render.NOTHING)
 
@@ -65,6 +66,7 @@ def search(
 @click.option(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
 )
+@options.rerank_option
 @click.option(
     "--include",
     default="sections",
@@ -85,6 +87,7 @@ def context(
     paths: tuple[str, ...],
     tags: tuple[str, ...],
     mode: str | None,
+    rerank: bool | None,
     include: str,
     form: str,
 ) -> None:
@@ -102,8 +105,8 @@ def context(
     from quire.surfaces import render
 
     with opening.open_library(library) as opened:
-        where = {"collection": collection, "paths": paths, "tags": tags}
-        found = opened.context(query, **where, max_tokens=max_tokens, mode=mode, include=include)  # type: ignore[arg-type]
+        where = {"collection": collection, "paths": paths, "tags": tags, "mode": mode, "rerank": rerank}
+        found = opened.context(query, **where, max_tokens=max_tokens, include=include)  # type: ignore[arg-type]
     if form == "json":
         output.print_json(render.context_json(found))
     else:

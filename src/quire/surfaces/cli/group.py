@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from quire.version import VERSION
 
 def main() -> None:
     """Run the command line; a QuireError is shown in one line."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for what a command computes, more only cost time
     try:
         quire()
     except QuireError as error:

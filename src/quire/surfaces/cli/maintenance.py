@@ -158,14 +158,15 @@ def restore(library: str | None, file: str) -> None:
 @options.library_option
 @click.option(
     "--model",
-    help="minilm, ollama/NAME, openai/NAME, a folder with an ONNX model; by default the library's own.",
+    help="deep, static, ollama/NAME, openai/NAME, a folder with an ONNX model; by default the library's own.",
 )
 @options.json_flag
 def embed(library: str | None, model: str | None, as_json: bool) -> None:
     """Embed what is not embedded yet, or everything with another model.
 
-    `quire add` does this by itself. What is embedded stays, so an interrupted run goes on where it
-    stopped; the vectors of another model serve until the new ones are complete.
+    `quire add` does this by itself where it takes less than a minute. Until nearly all of what is searched
+    is embedded, the instant model (static) serves. What is embedded stays, so an interrupted run goes on
+    where it stopped; the vectors of another model serve until the new ones are complete.
 
     \b
     Examples:

@@ -48,6 +48,12 @@ tag_option = click.option(
     "--tag", "tags", multiple=True, help="Look only in documents with this tag; with all of several."
 )
 
+rerank_option = click.option(
+    "--rerank/--no-rerank",
+    default=None,
+    help="Read the best again: a better order, which takes more time.  [default: off]",
+)
+
 
 def _typed(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> str:
     return " ".join(word.replace(_DASH, "-", 1) if word.startswith(_DASH) else word for word in words)

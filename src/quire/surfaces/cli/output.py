@@ -79,8 +79,9 @@ def show_report(report: Report, as_json: bool, *, names_missing: bool = True) ->
         print_json(render.report_json(report))
     else:
         click.echo(render.report_line(report))
-    if skipped := render.skipped_line(report.kinds):
-        note(skipped)
+    for said in (render.skipped_line(report.kinds), render.pending_line(report)):
+        if said:
+            note(said)
     if report.missing and names_missing:
         note(render.missing_line(report.missing))
 

@@ -19,6 +19,7 @@ from quire.config import Config
 from quire.errors import LibraryHeld, NoResults, QuireError
 from quire.progress import Silent
 from quire.surfaces.mcp.text import Answer, on_one_line
+from quire.workers import lower_priority
 
 if TYPE_CHECKING:
     from quire.library import Library
@@ -131,11 +132,58 @@ class Watching:
             library.watch(on_note=log.info, stop=self._stop)
 
 
+class Deepening(Silent):
+    """A thread that embeds what was left to `quire embed`, while the server has nothing better to do."""
+
+    def __init__(self, url: str, config: Config) -> None:
+        self._url, self._config = url, config
+        self._wanted, self._ended = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="deepen", daemon=True)
+
+    def start(self) -> None:
+        """Start it. The first requests come before its work."""
+        self._wanted.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Have it look for work."""
+        self._wanted.set()
+
+    def stop(self) -> None:
+        """Stop it between two transactions, unless that takes long."""
+        self._ended.set()
+        self._wanted.set()
+        if self._thread.ident:
+            self._thread.join(_END)
+
+    def advance(self, amount: int, failed: int = 0) -> None:  # noqa: ARG002
+        """Go on, unless it is to end."""
+        if self._ended.is_set():
+            raise Stopped
+
+    def _run(self) -> None:
+        lower_priority()
+        while not self._ended.wait(_BEFORE_WATCHING):
+            self._wanted.wait()
+            self._wanted.clear()
+            with suppress(NoResults, Stopped):  # no library yet: an agent may make one
+                self._embed()
+
+    def _embed(self) -> None:
+        from quire.library import Library
+
+        try:
+            with Library.open(self._url, config=self._config) as library:
+                library.deepen(progress=self)
+        except QuireError as problem:
+            log.info("not embedded: %s", problem)
+
+
 class Threads:
     """A thread that reads and one that writes. Each opens the library when it is first needed."""
 
-    def __init__(self, url: str, config: Config) -> None:
-        self.url, self.config = url, config
+    def __init__(self, url: str, config: Config, after_write: Callable[[], None] = lambda: None) -> None:
+        self.url, self.config, self._after_write = url, config, after_write
         self._reader = ThreadPoolExecutor(1, "read")
         self._writer = ThreadPoolExecutor(1, "write")
         self._held = threading.local()
@@ -156,6 +204,7 @@ class Threads:
             try:
                 return self._work(work, create, self._reader)
             finally:  # checkpoint what it could not while the other thread was reading
+                self._after_write()
                 with suppress(RuntimeError):  # it has ended
                     self._reader.submit(self._settle)
 

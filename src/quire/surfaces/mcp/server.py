@@ -43,7 +43,7 @@ from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
-from quire.surfaces.mcp.jobs import Job, Nothing, Threads, Watching
+from quire.surfaces.mcp.jobs import Deepening, Job, Nothing, Threads, Watching
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
 from quire.surfaces.mcp.writing import Add, Refresh
@@ -76,11 +76,15 @@ class Service:
         if url == ":memory:":
             raise SettingError("library", "a server needs one in a file: its threads could not share this")
         config = replace(config, search=replace(config.search, fresh=_is_fresh(url, config, read_only)))
-        self.threads, self.config, self.read_only = Threads(url, config), config, read_only
+        self.config, self.read_only = config, read_only
         self.roots = [root.resolve() for root in roots]
         self.tools = {tool.name: tool for tool in TOOLS if not (tool.writes and read_only)}
         self.jobs: dict[str, Job] = {}
-        self.watching = Watching(url, config) if watch else None
+        self.background: Watching | Deepening | None = None
+        if not read_only:
+            self.background = Watching(url, config) if watch else Deepening(url, config)
+        wakes = self.background.wake if isinstance(self.background, Deepening) else lambda: None
+        self.threads = Threads(url, config, wakes)
         # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
         self.server: Server[Any] = Server(
             "quire",
@@ -95,9 +99,9 @@ class Service:
         )
 
     def close(self) -> None:
-        """Stop the running jobs and the watching, and close the library."""
-        if self.watching:
-            self.watching.stop()
+        """Stop the running jobs and what goes on in the background, and close the library."""
+        if self.background:
+            self.background.stop()
         for job in self.jobs.values():
             job.stop.set()
         self.threads.close()

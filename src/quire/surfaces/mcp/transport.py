@@ -122,8 +122,8 @@ def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
 
 def _until_done(service: Service, run: Callable[[], None]) -> None:
     _log_to_stderr()
-    if service.watching:
-        service.watching.start()
+    if service.background:
+        service.background.start()
     try:
         with suppress(KeyboardInterrupt):
             run()

@@ -75,6 +75,7 @@ def indexed(asked: Add | Refresh, report: Report, settings: TokenSettings) -> An
     lines += [f"warning: {said}" for said in report.warnings]
     lines += [f"kept, though its file is gone: {address}" for address in report.missing]
     lines += [f"its address: {address}" for address in report.addresses]
+    lines += ["searchable now; deeper meaning follows"] if report.pending else []
     rows = [f"> - {on_one_line(line)}" for line in lines]
     text, _ = page.rows(f"{render.report_line(report)}.", rows, len(rows), cursors=False)
     failed = render.report_code(report) == render.FAILED

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 on this machine: the model that comes with Quire, or another BERT in a folder.
+"""A BERT on this machine: `deep`, the model that comes with Quire, or another in a folder.
 
 Input: texts. Output: vectors of length 1. Always: a text has the same vector whatever else is embedded,
 because each text is run alone: the int8 model picks its scales by its input. A text that is too long for
@@ -13,13 +13,14 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.config import EmbedSettings
+from quire.embed.base import DEEP
 from quire.embed.language import is_english
-from quire.embed.wordpiece import WordPiece
+from quire.embed.weights import session, weights
+from quire.embed.wordpiece import WordPiece, is_cased
 from quire.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -42,30 +43,33 @@ def weights_digest(model: Path, vocabulary: Path) -> str:
     return found.hexdigest()
 
 
-class MiniLM:
-    """A BERT model: `model.onnx` and `vocab.txt` in a folder, Quire's own by default."""
+class Bert:
+    """A BERT model: Quire's own, or `model.onnx` and `vocab.txt` in a folder."""
 
     def __init__(self, settings: EmbedSettings, folder: str | None = None) -> None:
-        self.settings = settings
-        self.name = "minilm" if folder is None else f"folder/{Path(folder).resolve()}"
-        self._folder = Path(str(files("quire.embed").joinpath("model"))) if folder is None else Path(folder)
-        self._model = next(
-            (path for name in ("model.onnx", "onnx/model.onnx") if (path := self._folder / name).is_file()),
-            None,
-        )
-        if self._model is None or not (self._folder / "vocab.txt").is_file():
-            raise EmbeddingError(
-                self.name, "the folder must hold model.onnx (or onnx/model.onnx) and vocab.txt"
-            )
-        if folder is not None:
-            self.name += (
-                f"@{weights_digest(self._model, self._folder / 'vocab.txt')}"  # other weights, another model
-            )
+        self.settings, self._folder = settings, Path(folder or "")
+        if folder is None:
+            self.name = DEEP
+            return
+        self.name = f"folder/{Path(folder).resolve()}"
+        model, vocabulary = self._files
+        self.name += f"@{weights_digest(model, vocabulary)}"  # other weights, another model
+
+    @cached_property
+    def _files(self) -> tuple[Path, Path]:
+        """The weights and the vocabulary."""
+        if self.name == DEEP:
+            return weights("deep.onnx"), weights("vocab.txt")
+        vocabulary = self._folder / "vocab.txt"
+        for name in ("model.onnx", "onnx/model.onnx"):
+            if (model := self._folder / name).is_file() and vocabulary.is_file():
+                return model, vocabulary
+        raise EmbeddingError(self.name, "the folder must hold model.onnx (or onnx/model.onnx) and vocab.txt")
 
     @cached_property
     def dimension(self) -> int:
         """The dimension of its vectors."""
-        return _DIMENSION if self.name == "minilm" else len(self.embed_query("dimension"))
+        return _DIMENSION if self.name == DEEP else len(self.embed_query("dimension"))
 
     @cached_property
     def max_tokens(self) -> int:
@@ -77,6 +81,8 @@ class MiniLM:
 
     def _said(self, name: str) -> dict[str, Any]:
         """The content of a JSON file in the folder; empty if there is none."""
+        if self.name == DEEP:
+            return {}
         try:
             said = json.loads((self._folder / name).read_text("utf-8"))
         except (OSError, ValueError):
@@ -91,7 +97,9 @@ class MiniLM:
     @cached_property
     def _words(self) -> WordPiece:
         try:
-            return WordPiece((self._folder / "vocab.txt").read_text("utf-8").splitlines())
+            pieces = self._files[1].read_text("utf-8").splitlines()
+            lowers = self._said("tokenizer_config.json").get("do_lower_case", not is_cased(pieces))
+            return WordPiece(pieces, cased=not lowers)
         except UnicodeDecodeError:
             raise EmbeddingError(self.name, "vocab.txt is not UTF-8: it is not of a BERT model") from None
         except KeyError as missing:
@@ -101,21 +109,12 @@ class MiniLM:
 
     @cached_property
     def _session(self) -> Any:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # texts run side by side instead: less waiting
-        options.enable_cpu_mem_arena = False  # it grows with the longest text and is never freed
-        options.log_severity_level = 3
-        try:
-            return onnxruntime.InferenceSession(str(self._model), options, ["CPUExecutionProvider"])
-        except Exception as problem:  # onnxruntime's errors have no common class
-            raise EmbeddingError(self.name, f"{self._model} cannot be run: {problem}") from None
+        return session(self.name, self._files[0])
 
     @cached_property
     def _is_english(self) -> bool:
         """Whether the model has the vocabulary of English BERT models; any other may know more languages."""
-        return self.name == "minilm" or self._words.ids.keys() == MiniLM(self.settings)._words.ids.keys()
+        return self.name == DEEP or self._words.ids.keys() == Bert(self.settings)._words.ids.keys()
 
     def knows(self, text: str) -> bool:
         """Whether the model knows the language of a question."""
@@ -152,7 +151,7 @@ class MiniLM:
             wanted = {one.name: known[one.name] for one in self._session.get_inputs()}
             found = self._session.run(None, wanted)[0][0]
         except Exception as problem:  # onnxruntime's errors have no common class
-            raise EmbeddingError(self.name, f"{self._model} cannot be run: {problem}") from None
+            raise EmbeddingError(self.name, f"{self._files[0]} cannot be run: {problem}") from None
         if found.ndim == 1:
             return found
         return found[0] if self._takes_first else found.mean(axis=0)
