@@ -3,7 +3,7 @@
     python tests/forks.py FOLDER MODULE …    fork for each command that is started, until standard input ends
 
 A fork has the arguments, variables, folder and streams of a new process, and ends as one would. What is about
-sessions, memory or what a process imports needs a new process instead, which is QUIRE.
+sessions, locales, memory or what a process imports needs a new process instead, which is QUIRE.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ _SERVER = """
     anyio._backends._asyncio mcp.server.streamable_http_manager quire.surfaces.mcp.server
     quire.surfaces.mcp.transport uvicorn
 """.split()
-_READ_ONCE = (b"PYTHON", b"LANG", b"LC_")  # variables that Python reads when it starts, and never again
-# It imports little, to start quickly. Where a variable that is read once differs, it is a new process.
+# It imports little, to start quickly. Where a variable for Python itself differs, it is a new process.
 _COMMAND = """\
 #!{python} -IS
 import _signal, _socket, marshal, posix, sys
 
 env = posix.environ
-if any(name.startswith({names!r}) and value != {fixed!r}.get(name) for name, value in env.items()):
+if any(name[:6] == b"PYTHON" and value != {fixed!r}.get(name) for name, value in env.items()):
     posix.execv({quire!r}, [{quire!r}, *sys.argv[1:]])
 connection = _socket.socket(_socket.AF_UNIX)
 connection.connect({path!r})
@@ -77,9 +76,8 @@ def command(*, server: bool = False) -> str:
     loaded = [*_COMMANDS, *(_SERVER if server else [])]
     started = [sys.executable, __file__, str(folder), *loaded]
     _keep(subprocess.Popen(started, stdin=subprocess.PIPE, stdout=subprocess.PIPE), folder)
-    fixed = {name: value for name, value in os.environb.items() if name.startswith(_READ_ONCE)}
-    names = {"names": _READ_ONCE, "fixed": fixed, "quire": QUIRE, "path": str(folder / "socket")}
-    text = _COMMAND.format(python=sys.executable, **names)
+    fixed = {name: value for name, value in os.environb.items() if name.startswith(b"PYTHON")}
+    text = _COMMAND.format(python=sys.executable, fixed=fixed, quire=QUIRE, path=str(folder / "socket"))
     (folder / "quire").write_text(text)
     (folder / "quire").chmod(0o700)
     return str(folder / "quire")
