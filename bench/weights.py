@@ -20,7 +20,7 @@ from quire import fusion
 from quire.config import Config, override
 from quire.library import Library
 
-TRIED = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+TRIED = (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
 LEFT_OUT = ("multilingual/zh",)  # in a language that the models do not know
 QUESTIONS = 150  # of each set, unless more are asked for
 

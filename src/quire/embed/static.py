@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import string
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 from quire.embed.base import STATIC, STATIC_DIMENSION
 from quire.embed.language import is_english
 from quire.embed.weights import weights
-from quire.embed.wordpiece import MAX_KNOWN, WordPiece
+from quire.embed.wordpiece import WordPiece
 from quire.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # The sum does not depend on the order, so ASCII texts need no tokenizer: signs are counted, words are cut.
 _LOWER = bytes(ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 _CONTROLS = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n\r")
+_MAX_KNOWN = 30_000  # words and pieces whose vectors are kept: 30 MB
 _TOGETHER = 64  # texts: their numbers stay in the processor's cache
 
 
@@ -71,42 +72,46 @@ class Static:
         unit: Vectors = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
         return unit
 
-    def _sum_words(self, texts: Sequence[str]) -> Vectors:
-        """The sums of the vectors of texts' words: how often each piece is in each text, times the table."""
+    def _sum_words(self, texts: Sequence[str]) -> Any:
+        """The sums of the vectors of texts' words: how often each is in each text, times their vectors."""
         import numpy as np
 
-        rows = list(map(self._pieces, texts))
+        rows = list(map(self._parts, texts))
         sizes = list(map(len, rows))
-        pieces, places = np.unique(
-            np.fromiter(chain.from_iterable(rows), np.int64, sum(sizes)), return_inverse=True
-        )
-        places += np.repeat(np.arange(len(rows)) * len(pieces), sizes)
-        counts = np.bincount(places, minlength=len(rows) * len(pieces)).reshape(len(rows), -1)
-        scales, numbers = self._rows(pieces)
-        found: Vectors = (counts * scales).astype(np.float32) @ numbers
-        return found
+        numbers = self._known.numbers(chain.from_iterable(rows), sum(sizes))
+        words, places = np.unique(numbers, return_inverse=True)
+        places += np.repeat(np.arange(len(rows)) * len(words), sizes)
+        counts = np.bincount(places, minlength=len(rows) * len(words)).reshape(len(rows), -1)
+        return counts.astype(np.float32) @ self._known.vectors[words]
 
     def _sum_signs(self, texts: Sequence[str]) -> Any:
         """The sums of the vectors of the signs in ASCII texts, which are words of their own."""
         import numpy as np
 
-        signs, rows = self._signs
-        counts = np.zeros((len(texts), len(signs)), np.float32)
-        for place, text in enumerate(texts):
-            if text.isascii():
-                counts[place] = np.bincount(np.frombuffer(text.encode(), np.uint8), minlength=128)[signs]
-        return counts @ rows
+        signs, vectors = self._signs
+        raw = [text.encode() if text.isascii() else b"" for text in texts]
+        places = np.repeat(np.arange(len(raw)) * 128, list(map(len, raw)))
+        places += np.frombuffer(b"".join(raw), np.uint8)
+        counts = np.bincount(places, minlength=128 * len(raw)).reshape(-1, 128)[:, signs]
+        return counts.astype(np.float32) @ vectors
 
-    def _pieces(self, text: str) -> list[int]:
-        """The pieces of a text; of an ASCII text those of its words, in no time."""
-        if text.isascii():
-            words = text.encode().translate(_LOWER, _CONTROLS).split()
-            return list(chain.from_iterable(map(self._known.__getitem__, words)))
-        return self._words.pieces(text)
+    def _parts(self, text: str) -> Sequence[bytes | int]:
+        """What a text is made of: its words if it is ASCII, else its pieces."""
+        return (
+            text.encode().translate(_LOWER, _CONTROLS).split() if text.isascii() else self._words.pieces(text)
+        )
 
     @cached_property
-    def _known(self) -> _Words:
-        return _Words(self._words)
+    def _known(self) -> _Known:
+        return _Known(self._vectors)
+
+    def _vectors(self, parts: Sequence[bytes | int]) -> Any:
+        """The sums of the vectors of words' pieces, and the vectors of pieces."""
+        import numpy as np
+
+        pieces = [[part] if isinstance(part, int) else self._words.pieces(part.decode()) for part in parts]
+        starts = list(accumulate(map(len, pieces[:-1]), initial=0))
+        return np.add.reduceat(self._rows(list(chain.from_iterable(pieces))), starts)
 
     @cached_property
     def _signs(self) -> tuple[Any, Any]:
@@ -114,31 +119,46 @@ class Static:
         import numpy as np
 
         signs = list(map(ord, string.punctuation))
-        scales, numbers = self._rows(np.array([self._words.ids[chr(sign)] for sign in signs]))
-        return np.array(signs), scales[:, None] * numbers
+        return np.array(signs), self._rows([self._words.ids[chr(sign)] for sign in signs])
 
-    def _rows(self, pieces: Any) -> tuple[Any, Any]:
-        """Some rows of the table: their scales, and their numbers."""
+    def _rows(self, pieces: list[int]) -> Any:
+        """The vectors of some pieces."""
         import numpy as np
 
         rows = self._table[pieces]
-        return np.ascontiguousarray(rows[:, :4]).view(np.float32)[:, 0], rows[:, 4:].view(np.int8).astype(
-            np.float32
-        )
+        found = rows[:, 4:].view(np.int8).astype(np.float32)
+        found *= np.ascontiguousarray(rows[:, :4]).view(np.float32)
+        return found
 
     def close(self) -> None:
         """Close the table."""
         self.__dict__.pop("_table", None)
 
 
-class _Words(dict[bytes, list[int]]):
-    """ASCII words and their pieces, as many as there is room for."""
+class _Known(dict[bytes | int, int]):
+    """Words and pieces, numbered, and their vectors: as many as there is room for."""
 
-    def __init__(self, words: WordPiece) -> None:
-        self._words = words
+    def __init__(self, vectors_of: Callable[[Sequence[bytes | int]], Any]) -> None:
+        import numpy as np
 
-    def __missing__(self, word: bytes) -> list[int]:
-        if len(self) > MAX_KNOWN:
+        self._vectors_of, self._new = vectors_of, list[bytes | int]()
+        self.vectors = np.empty((0, STATIC_DIMENSION), np.float32)
+
+    def __missing__(self, part: bytes | int) -> int:
+        self[part] = number = len(self)
+        self._new.append(part)
+        return number
+
+    def numbers(self, parts: Iterable[bytes | int], count: int) -> Any:
+        """The numbers of some parts, whose vectors are there now. Those given before may count no longer."""
+        import numpy as np
+
+        if len(self) > _MAX_KNOWN:
             self.clear()
-        self[word] = pieces = self._words.pieces(word.decode())
-        return pieces
+        found = np.fromiter(map(self.__getitem__, parts), np.int64, count)
+        if len(self) > len(self.vectors):
+            self.vectors.resize((2 * len(self), STATIC_DIMENSION), refcheck=False)
+        if self._new:
+            self.vectors[len(self) - len(self._new) : len(self)] = self._vectors_of(self._new)
+            self._new.clear()
+        return found

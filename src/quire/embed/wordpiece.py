@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 _MAX_WORD = 100  # characters: a longer word is unknown to BERT as a whole
-MAX_KNOWN = 200_000  # words whose pieces are remembered
+_MAX_KNOWN = 200_000  # words whose pieces are remembered
 # A word with the controls in it, which are dropped later; or a sign.
 _ASCII = re.compile(r"[a-z0-9\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+|[!-/:-@\[-`{-~]")
 _CJK = (
@@ -70,7 +70,7 @@ class _Words(dict[str, Sequence[int]]):
         self._cut = cut
 
     def __missing__(self, word: str) -> Sequence[int]:
-        if len(self) > MAX_KNOWN:  # bounded, whatever is read
+        if len(self) > _MAX_KNOWN:  # bounded, whatever is read
             self.clear()
         self[word] = pieces = self._cut(word)
         return pieces
