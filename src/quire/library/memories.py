@@ -93,7 +93,9 @@ class Memories(Finding):
                 )
             meaning = self._meaning(settings.mode)
             more = replace(settings, limit=min(1000, _PER_ENTRY * settings.limit), merge_from=_APART)
-            found = searcher.search(self.store, query, filters, more, meaning, explain=True)
+            found = searcher.search(
+                self.store, query, filters, more, meaning, explain=True, tokens=self.config.tokens
+            )
             results = [chunk for result in found.results for chunk in memory.by_chunk(self.store, result)]
         best: dict[str, Result] = {}
         for result in sorted(results, key=lambda result: -result.score):
