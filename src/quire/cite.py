@@ -18,7 +18,7 @@ from quire.snippet import densest, snippet
 from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
 from quire.tokens import Counter
 
-_SAMPLE = 800  # characters that the size of a result is estimated by
+_SAMPLE = 400  # characters that the size of a result is estimated by
 
 
 class Citations:

@@ -148,8 +148,8 @@ class Bound:
     MARGIN, SPARE = 32, 4  # one token more for so many, and so many for each text
 
     def __init__(self) -> None:
-        pieces = Path(__file__).with_name("pieces.txt").read_text("utf-8").split("\n")
-        self._rank = {piece.replace("▁", " "): rank for rank, piece in enumerate(pieces) if piece}
+        pieces = Path(__file__).with_name("pieces.txt").read_text("utf-8").replace("▁", " ")
+        self._rank = {piece: rank for rank, piece in enumerate(pieces.split("\n"))}
         self._cost = lru_cache(maxsize=1 << 16)(self._pieces)
 
     def count(self, text: str, start: int, end: int) -> int:
