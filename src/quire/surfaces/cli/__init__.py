@@ -13,6 +13,7 @@ from quire.surfaces.cli import (  # noqa: F401  (their commands join the group w
     remembering,
     serving,
     sources,
+    starting,
     trusting,
     watching,
 )
