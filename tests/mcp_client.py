@@ -19,6 +19,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
+from quire.config import TokenSettings
+from quire.tokens import budget_counter
 from tests import forks
 
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
@@ -123,7 +125,8 @@ def http_server(place: Path, *args: str, **more: str) -> Iterator[str]:
 
 
 def tokens_of(text: str) -> int:
-    return (len(text) + 3) // 4
+    """The tokens of an answer, as its budget counts them."""
+    return budget_counter(TokenSettings()).count(text, 0, len(text))
 
 
 def outside_quotes(text: str) -> str:

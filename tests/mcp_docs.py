@@ -30,7 +30,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": "how do I undo a release", "limit": 2}),
     ("toc", {"address": "lamp:guide.md"}),
     ("read", {"address": "lamp:guide.md#rolling-back"}),
-    ("context", {"query": "how do I undo a release", "max_tokens": 400}),
+    ("context", {"query": "how do I undo a release", "max_tokens": 700}),
 ]
 
 

@@ -169,7 +169,7 @@ def test_terminal_escapes_in_a_document_are_neutralised(guide: Path) -> None:
 def test_the_outline(guide: Path) -> None:
     """`quire toc` is the heading structure; --json nests it."""
     out, _ = run("toc", "guide.md", cwd=guide.parent)
-    assert out == "Guide  (10)\n  Install  (6)\n"
+    assert out == "Guide  (21)\n  Install  (12)\n"
     out, _ = run("toc", "guide.md", "--json", cwd=guide.parent)
     found = json.loads(out)
     assert set(found) == {"address", "title", "depth", "tokens", "children"}
@@ -290,8 +290,8 @@ def test_help_shows_examples_and_the_version_is_one() -> None:
     out, _ = run("--help")
     commands = re.findall(r"^  (\w+) ", out.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE)
     wanted = (
-        "add backup chunk chunks context copy doctor embed export forget import learn list mcp promote"
-        " read recall refresh remember remove restore search sources status toc trust watch"
+        "add backup chunk chunks context copy doctor embed export forget import init learn list mcp promote"
+        " read recall refresh remember remove restore search sources status toc trust watch where"
     )
     assert commands == wanted.split()
     for command in commands:

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from quire.config import TokenSettings
+from quire.tokens import budget_counter
 from tests.commands import run
 
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
@@ -39,6 +41,19 @@ def test_a_pack_is_printed_as_markdown_json_or_xml(place: Path) -> None:
     assert set(found["passages"][0]) == {*wanted.split(), "promotion", "reason", "verified"}
     (document,) = ElementTree.fromstring(run(place, "context", "package", "--format", "xml")[0])
     assert document.findtext("source") == "guide.md"
+
+
+def test_a_pack_fits_as_xml_too(place: Path) -> None:
+    """Budgets that hold: the markup counts."""
+    run(place, "add", "docs")
+    sizes = list[int]()
+    for most in (80, 100, 200):
+        out, _ = run(
+            place, "context", "package manager welcome", "--format", "xml", "--max-tokens", str(most)
+        )
+        sizes.append(len(out))
+        assert budget_counter(TokenSettings()).count(out, 0, len(out)) <= most
+    assert sizes[0] < sizes[-1]
 
 
 def test_exit_codes_of_a_pack_are_those_of_a_search(place: Path) -> None:
@@ -159,5 +174,5 @@ def test_removing_some_paths_of_a_collection(place: Path) -> None:
     assert (out, err) == ("docs:rules.md\n", "Would remove 1 document.\n")
     out, err = run(place, "remove", "--collection", "docs", "--path", "ru")
     assert (out, err) == ("docs:rules.md\n", "Removed 1 document.\n")
-    assert run(place, "list")[0].splitlines() == ["docs:guide.md  Guide  (3)"]
+    assert run(place, "list")[0].splitlines() == ["docs:guide.md  Guide  (about 25 tokens)"]
     assert "No document of docs is in ru" in run(place, "remove", "-c", "docs", "--path", "ru", code=1)[1]

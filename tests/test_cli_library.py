@@ -45,13 +45,14 @@ def test_add_search_read_toc_list_status(place: Path) -> None:
     out, _ = run(place, "search", "package manager")
     assert out.splitlines()[:2] == [
         "  1. docs:guide.md#install",
-        "     Guide › Install  (lines 5–8, 10 of 19 tokens in docs:guide.md#guide, strong match)",
+        "     Guide › Install  (lines 5–8, 15 of 29 tokens in docs:guide.md#guide, strong match)",
     ]
     assert "**package** **manager**" in out
     assert run(place, "read", "docs:guide.md#install")[0] == "## Install\n\nUse the package manager.\n\n"
     assert run(place, "read", "guide.md", "Use")[0] == "## Use\n\nRun it.\n"
-    assert run(place, "toc", "docs:guide.md")[0].splitlines()[1:] == ["  Install  (10)", "  Use  (4)"]
-    assert run(place, "list")[0].splitlines() == ["docs:faq.md  FAQ  (1)", "docs:guide.md  Guide  (3)"]
+    assert run(place, "toc", "docs:guide.md")[0].splitlines()[1:] == ["  Install  (15)", "  Use  (12)"]
+    listed = ["docs:faq.md  FAQ  (about 8 tokens)", "docs:guide.md  Guide  (about 25 tokens)"]
+    assert run(place, "list")[0].splitlines() == listed
     assert "2 documents, 6 sections, 4 chunks" in run(place, "status")[0]
 
 

@@ -13,14 +13,16 @@ from quire.config import TokenSettings
 from quire.errors import MissingExtra
 from quire.tokens import _named, counter
 
-NAMES = ["chars", "words", "bpe"]
+NAMES = ["chars", "words", "bpe", "bound", "largest"]
 
 
-@pytest.mark.parametrize(("name", "tokens"), [("chars", 8), ("words", 8), ("bpe", 9)])
+@pytest.mark.parametrize(
+    ("name", "tokens"), [("chars", 8), ("words", 8), ("bpe", 9), ("largest", 9), ("bound", 13)]
+)
 def test_counters_count(name: str, tokens: int) -> None:
-    """Four characters a token by default; by words and exactly on demand."""
+    """Four characters a token by default; by words and exactly on demand; and the two for budgets."""
     text = "Hello, big world: 你好 wonderful"
-    assert counter(TokenSettings(name)).count(text, 0, len(text)) == tokens
+    assert _named(name).count(text, 0, len(text)) == tokens
 
 
 PIECES = [*"ab cd,.\n中🙂\u0301", "'s", "    ", "-" * 64, "//" + "-" * 80]
@@ -31,7 +33,7 @@ PIECES = [*"ab cd,.\n中🙂\u0301", "'s", "    ", "-" * 64, "//" + "-" * 80]
 )
 def test_a_budget_reaches_no_further_than_it_counts(text: str, budget: int, name: str) -> None:
     """The text within reach is never over the budget, and reaches the end if all of it fits."""
-    chosen = counter(TokenSettings(name))
+    chosen = _named(name)
     reach = chosen.reach(text, 0, len(text), budget)
     assert chosen.count(text, 0, reach) <= budget
     assert chosen.fits(text, 0, len(text), budget) == (chosen.count(text, 0, len(text)) <= budget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 from quire import analyze
 from quire.address import id_of, of_part, of_section
@@ -15,16 +16,26 @@ from quire.query import Query
 from quire.result import Hit, Merged, Result
 from quire.snippet import densest, snippet
 from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
+from quire.tokens import Counter
+
+_SAMPLE = 400  # characters that the size of a result is estimated by
 
 
 class Citations:
     """Turns merged hits into results."""
 
     def __init__(
-        self, store: Store, asked: Query, max_tokens: int | None, judge: Judge, *, explain: bool
+        self,
+        store: Store,
+        asked: Query,
+        max_tokens: int | None,
+        judge: Judge,
+        counter: Counter,
+        *,
+        explain: bool,
     ) -> None:
         self.store, self.asked, self.max_tokens = store, asked, max_tokens
-        self.judge, self.explain = judge, explain
+        self.judge, self.counter, self.explain = judge, counter, explain
         self.terms = _terms_of(asked)
         self.stale: dict[int, bool] = {}
         self.damaged: list[str] = []  # addresses of documents that cannot be cited
@@ -77,6 +88,8 @@ class Citations:
         larger, titles = self._larger(section, span), section.titles
         if is_part and not span.start:
             span = self._shown(document, span)
+        text, shown = self._best_text(document, own[0], span)
+        rate = self._rate(text)
         return Result(
             address=_address(document, section, parts[0], parts[-1]),
             collection=document.collection,
@@ -88,7 +101,7 @@ class Citations:
             trail=titles,
             breadcrumb=breadcrumb(titles),
             header_path=section.header_path,
-            snippet=self._snippet(document, own[0], span),
+            snippet=snippet(shown, self.terms),
             score=round(found.score, 6),
             match=found.hits[0].match,
             start=span.start,
@@ -97,10 +110,10 @@ class Citations:
             byte_end=span.byte_end,
             start_line=span.start_line,
             end_line=span.end_line,
-            tokens=span.tokens,
+            tokens=ceil(rate * (span.end - span.start)),
             parent=_address(document, larger) if larger else None,
             parent_title=larger.title if larger else None,
-            parent_tokens=larger.tokens if larger else 0,
+            parent_tokens=ceil(rate * (larger.end - larger.start)) if larger else 0,
             depth=section.level,
             document_id=document.id,
             chunk_ids=tuple(self._chunk_id(document, chunk) for chunk in own),
@@ -154,11 +167,16 @@ class Citations:
             self.sections[key] = self.store.section(document, position)
         return self.sections[key]
 
-    def _snippet(self, document: DocumentRow, chunk: ChunkRow, span: Span) -> str:
-        """A snippet of the part of the best chunk that is in the result."""
+    def _best_text(self, document: DocumentRow, chunk: ChunkRow, span: Span) -> tuple[str, str]:
+        """The part of the best chunk that is in the result, and what of it may be shown."""
         start, end = max(chunk.byte_start, span.byte_start), min(chunk.byte_end, span.byte_end)
         text = self.store.passage(document.seq, start, end)
-        return snippet(text if start else without_front_matter(text, document.title), self.terms)
+        return text, text if start else without_front_matter(text, document.title)
+
+    def _rate(self, text: str) -> float:
+        """How many tokens of a budget each character takes, by the beginning of a text."""
+        sample = min(len(text), _SAMPLE)
+        return self.counter.count(text, 0, sample) / max(1, sample)
 
     def _is_stale(self, document: DocumentRow) -> bool:
         if document.seq not in self.stale:
@@ -191,7 +209,7 @@ class Citations:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a result begins and ends, and how many tokens it has."""
+    """Where a result begins and ends, and how many tokens it has as chunks are measured."""
 
     start: int
     end: int

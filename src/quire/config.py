@@ -91,7 +91,7 @@ class TreeSettings:
 class TokenSettings:
     """How tokens are counted."""
 
-    counter: str = "chars"  # "words" counts words, "bpe" is exact for cl100k models
+    counter: str = "chars"  # "words" counts words, "bpe" is exact for OpenAI's models, in budgets too
 
     def __post_init__(self) -> None:
         _one_of("counter", self.counter, ("chars", "words", "bpe"))
@@ -251,7 +251,7 @@ class SearchSettings:
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
     document_evidence: float = 0.0  # how much the rest of a document counts for each of its chunks
     fusion: str = "sum"  # how words and meaning are added: "sum" of their scores, or "rrf" of their ranks
-    max_result_tokens: int = 800  # no result is larger; what is larger is returned in parts
+    max_result_tokens: int = 800  # of four characters: what is larger is returned in parts
     merging: str = "bounded"  # how sections merge; "ra" merges by plain sums, with no bound and no floor
     merge_from: float = 0.8  # of the best score in its document: a weaker section is not merged
     sharpness: float = 8.0  # scores are raised to this power before those of siblings are added
@@ -282,7 +282,7 @@ class SearchSettings:
 class ContextSettings:
     """What goes into a context pack."""
 
-    max_tokens: int = 4000  # of the pack as Markdown, citations included
+    max_tokens: int = 4000  # of the pack, citations included
     threshold: float = 0.3  # of the best score: a weaker match is left out
 
     def __post_init__(self) -> None:

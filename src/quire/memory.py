@@ -11,6 +11,7 @@ import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import ceil
 from typing import TextIO
 
 from quire import address
@@ -122,7 +123,7 @@ def by_chunk(store: Store, result: Result) -> list[Result]:
                 byte_end=chunk.byte_end,
                 start_line=chunk.start_line,
                 end_line=chunk.end_line,
-                tokens=chunk.tokens,
+                tokens=ceil(result.tokens * (chunk.end - chunk.start) / max(1, result.end - result.start)),
                 chunk_ids=(chunk_id,),
                 explain={},
             )

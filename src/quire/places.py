@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,6 +71,14 @@ def default_url(*, create: bool = False) -> str:
     if own is None:
         raise SettingError("HOME", "is not set, so you have no library of your own. Name one with -L")
     return str(own / "library.db")
+
+
+def hide_from_git(library: str) -> None:
+    """Keep a library in a project's .quire folder out of git. A .gitignore that is there stays as it is."""
+    folder = Path(library).absolute().parent
+    if folder.name == ".quire":
+        with contextlib.suppress(OSError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
+            file.write("*\n")
 
 
 def _check_inside(found: Path, folder: Path) -> None:

@@ -12,7 +12,7 @@ from quire.document import Document
 from quire.errors import NoResults
 from quire.freshness import is_stale
 from quire.stores import MAX_CHUNKS, DocumentRow, SectionRow, Store
-from quire.tokens import counter
+from quire.tokens import Counter, budget_counter
 from quire.tree import Tree
 
 
@@ -103,12 +103,11 @@ def _cited(
 ) -> Reading:
     """A span with its citation, cut to a number of tokens; a note says what was left out."""
     source = Document.restored(store.source(row.seq), row.path)
-    count, notes, whole = counter(config.tokens), list[str](), end
+    count, notes, whole = budget_counter(config.tokens), list[str](), end
     if others:
         notes.append(f"{others} more of this name; name it by its path, as in 'Parent > {section.title}'.")
-    if max_tokens is not None and count.count(source.text, start, end) > max_tokens:
-        reach = count.reach(source.text, start, end, max_tokens)
-        end = sentences.word_edge(source.text, start, max(reach, start + 1))
+    if max_tokens is not None:
+        end = _cut(count, source.text, start, end, max_tokens)
     if end < whole:
         left, line = count.count(source.text, end, whole), source.lines_at([end])[0]
         notes.append(f"{left:,} tokens from line {line} on were left out; raise max_tokens for {address}")
@@ -130,3 +129,13 @@ def _cited(
         is_stale(row),
         tuple(notes),
     )
+
+
+def _cut(counter: Counter, text: str, start: int, end: int, budget: int) -> int:
+    """Where a span ends within a budget: at its end, else after a word, else after a character."""
+    if counter.fits(text, start, end, budget):
+        return end
+    end = sentences.word_edge(text, start, counter.reach(text, start, end, budget))
+    while not counter.fits(text, start, end, budget):
+        end = sentences.word_edge(text, start, end - 1)
+    return end

@@ -86,10 +86,10 @@ class Result:
     byte_end: int
     start_line: int
     end_line: int
-    tokens: int  # of its text
+    tokens: int  # that reading it takes, about
     parent: str | None  # the address of the next larger place, to read more
     parent_title: str | None
-    parent_tokens: int  # of all text of that place
+    parent_tokens: int  # that reading that place takes, about
     depth: int
     document_id: str
     chunk_ids: tuple[str, ...]

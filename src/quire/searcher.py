@@ -13,7 +13,7 @@ from quire import analyze, fusion, merge, query, reranking
 from quire.address import is_in_collection
 from quire.cite import Citations
 from quire.confidence import JUDGES, Judge
-from quire.config import SearchSettings
+from quire.config import DEFAULT, SearchSettings, TokenSettings
 from quire.embed.cross import CrossEncoder
 from quire.errors import NoResults, nearest, no_collection
 from quire.freshness import other_words
@@ -24,6 +24,7 @@ from quire.result import Hit, Merged, Node, Result
 from quire.sources.entries import KINDS
 from quire.spelling import respelled
 from quire.stores import DocumentRow, Filters, Model, Store
+from quire.tokens import budget_counter
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
@@ -60,6 +61,7 @@ def search(
     cross: CrossEncoder | None = None,
     *,
     explain: bool = False,
+    tokens: TokenSettings = DEFAULT.tokens,
 ) -> Found:
     """The best sections for a query. Raises NoResults if nothing was ever indexed there.
 
@@ -67,7 +69,7 @@ def search(
     """
     started = time.monotonic()
     log.debug("searching for %r", text)
-    found = _found(store, text, filters, settings, meaning, cross, explain)
+    found = _found(store, text, filters, settings, meaning, cross, explain, tokens)
     spent, results = (time.monotonic() - started) * 1000, len(found.results)
     log.info("searched for %d characters in %.0f ms: %d results (%s)", len(text), spent, results, found.mode)
     return found
@@ -81,6 +83,7 @@ def _found(
     meaning: Meaning | None,
     cross: CrossEncoder | None,
     explain: bool,
+    tokens: TokenSettings,
 ) -> Found:
     has_vector = meaning is not None and meaning.is_given
     asked = query.parse(text, may_be_empty=has_vector)
@@ -108,7 +111,7 @@ def _found(
     merged = ranking.told_of(_merge(ranking, _promote(store, hits), settings))
     judge = _judge(asked, settings, meaning, mode, is_reread)
     most = None if settings.merging == "ra" else settings.max_result_tokens
-    citations = Citations(store, asked, most, judge, explain=explain)
+    citations = Citations(store, asked, most, judge, budget_counter(tokens), explain=explain)
     results = citations.all(merged, hits)
     if citations.damaged:
         left = ", ".join(citations.damaged)

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from quire import address as addresses
-from quire import disks
+from quire import disks, places
 from quire.config import DEFAULT, Config
 from quire.embed.base import Embedder
 from quire.embed.cross import CrossEncoder
@@ -84,8 +84,10 @@ class OpenLibrary:
         name = os.fspath(url)
         is_new = create and not os.path.lexists(name)
         library = cls(open_store(name, create=create), name, config)
-        if is_new and not library.store.is_shared and (why := disks.why_unsafe(name)):
-            log.warning("%s", why)
+        if is_new and not library.store.is_shared and name != ":memory:":
+            places.hide_from_git(name)
+            if why := disks.why_unsafe(name):
+                log.warning("%s", why)
         return library
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from quire.reading import Reading
 from quire.records import StoredChunk, StoredSection
 from quire.searcher import Found
 from quire.stores import Counts, DocumentRow, Filters, active_model
-from quire.tokens import counter
+from quire.tokens import budget_counter
 from quire.tree import Tree
 
 log = logging.getLogger("quire")
@@ -70,7 +70,8 @@ class Finding(Embeddings):
         filters = replace(filters, kinds=named.DOCUMENTS if apart else ())
         meaning = self._meaning(settings.mode, vector)
         cross = self._cross if settings.rerank else None
-        found = searcher.search(self.store, query, filters, settings, meaning, cross, explain=explain)
+        given = {"explain": explain, "tokens": self.config.tokens}
+        found = searcher.search(self.store, query, filters, settings, meaning, cross, **given)  # type: ignore[arg-type]
         changed = [result for result in found.results if result.stale]
         self._changed.update(of_document(result.collection, result.path) for result in changed)
         return found
@@ -229,7 +230,7 @@ class Finding(Embeddings):
         sources: dict[int, Source] = {}
         critical = [self._pack_source(row, sources) for row in self._critical(filters.collection)]
         matches = self._matches(found, sources)
-        counted = counter(self.config.tokens)
+        counted = budget_counter(self.config.tokens)
         told = {"notes": found.notes, "good_match": found.good_match or not found.results}
         return pack(found.query, critical, matches, settings, counted, include=include, **told)  # type: ignore[arg-type]
 

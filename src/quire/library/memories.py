@@ -93,8 +93,10 @@ class Memories(Finding):
                 )
             meaning = self._meaning(settings.mode)
             more = replace(settings, limit=min(1000, _PER_ENTRY * settings.limit), merge_from=_APART)
-            cross = self._cross if more.rerank else None
-            found = searcher.search(self.store, query, filters, more, meaning, cross, explain=True)
+            cross, tokens = self._cross if more.rerank else None, self.config.tokens
+            found = searcher.search(
+                self.store, query, filters, more, meaning, cross, explain=True, tokens=tokens
+            )
             results = [chunk for result in found.results for chunk in memory.by_chunk(self.store, result)]
         best: dict[str, Result] = {}
         for result in sorted(results, key=lambda result: -result.score):

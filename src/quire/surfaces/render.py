@@ -405,7 +405,13 @@ def document_json(row: DocumentRow) -> dict[str, Any]:
     """A document without its text."""
     shown = asdict(row)
     del shown["seq"]
-    return {"address": row.address, **shown, "source_type": row.source_type, "is_chunked": row.is_chunked}
+    told = {"tokens": reading_tokens(row), "source_type": row.source_type, "is_chunked": row.is_chunked}
+    return {"address": row.address, **shown, **told}
+
+
+def reading_tokens(row: DocumentRow) -> int:
+    """About how many tokens of a budget reading a document takes: one for three bytes."""
+    return (row.size + 2) // 3
 
 
 def changes_json(changes: Changes) -> dict[str, Any]:

@@ -7,11 +7,13 @@ from quire.surfaces.cli import (  # noqa: F401  (their commands join the group w
     adding,
     chunking,
     finding,
+    locating,
     maintenance,
     reading,
     remembering,
     serving,
     sources,
+    starting,
     trusting,
     watching,
 )

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
+
+if TYPE_CHECKING:
+    from quire.context import Context
+    from quire.tokens import Counter
 
 
 @quire.command()
@@ -94,7 +102,7 @@ def context(
     """Print what is worth reading before answering a question, with citations, in so many tokens.
 
     Critical documents come first, then the sections that match, best first, with what opens their
-    documents. The pack is never over its size, counted as Markdown.
+    documents. The pack is never over its size, counted as Markdown or XML.
 
     \b
     Examples:
@@ -103,10 +111,14 @@ def context(
       quire context "exit codes" --format json
     """
     from quire.surfaces import render
+    from quire.tokens import budget_counter
 
     with opening.open_library(library) as opened:
-        where = {"collection": collection, "paths": paths, "tags": tags, "mode": mode, "rerank": rerank}
-        found = opened.context(query, **where, max_tokens=max_tokens, include=include)  # type: ignore[arg-type]
+        where = {"collection": collection, "paths": paths, "tags": tags, "rerank": rerank}
+        ask = partial(opened.context, query, **where, mode=mode, include=include)  # type: ignore[arg-type]
+        found = ask(max_tokens=max_tokens)
+        if form == "xml":
+            found = _smaller(found, ask, budget_counter(opened.config.tokens))
     if form == "json":
         output.print_json(render.context_json(found))
     else:
@@ -114,3 +126,17 @@ def context(
     for note in found.notes:
         output.note(note)
     sys.exit(render.DONE if found.passages else render.NOTHING)
+
+
+def _smaller(found: Context, ask: Callable[..., Context], counter: Counter) -> Context:
+    """The pack that fits as XML: it is packed again, smaller, until it does."""
+    from quire.surfaces import render
+
+    most = room = found.max_tokens
+    while found.passages and room > 1:
+        shown = render.context_xml(found)
+        if (over := counter.count(shown, 0, len(shown)) - most) <= 0:
+            break
+        room = max(1, room - over)
+        found = ask(max_tokens=room)
+    return replace(found, max_tokens=most)

@@ -56,7 +56,7 @@ def read(
 @click.argument("sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|ADDRESS|ID...")
 @options.json_flag
 def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
-    """Print the outline of a file or of an indexed document: headings, and the tokens under each.
+    """Print the outline of a file or of an indexed document: headings, and the tokens to read each.
 
     \b
     Examples:
@@ -68,7 +68,7 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
     from quire.surfaces import render
 
     settings = opening.load_settings()
-    counter = tokens.counter(settings.tokens)
+    counter = tokens.budget_counter(settings.tokens)
 
     def one(tree: Tree) -> None:
         text = tree.document.text
@@ -146,7 +146,7 @@ def chunks(library: str | None, address: str, as_json: bool) -> None:
 @click.option("-c", "--collection", help="Only this collection.")
 @options.json_flag
 def list_documents(library: str | None, collection: str | None, as_json: bool) -> None:
-    """List the documents in a library.
+    """List the documents in a library, and about how many tokens a read of each takes.
 
     \b
     Examples:
@@ -163,4 +163,5 @@ def list_documents(library: str | None, collection: str | None, as_json: bool) -
         if as_json:
             output.print_json(render.document_json(row))
         else:
-            click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({row.chunk_count:,})")
+            size = f"about {render.counted(render.reading_tokens(row), 'token')}"
+            click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({size})")

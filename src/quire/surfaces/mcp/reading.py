@@ -38,7 +38,7 @@ from quire.surfaces.mcp.text import (
     quoted_note,
     visible,
 )
-from quire.tokens import counter
+from quire.tokens import budget_counter
 
 if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no library
     from quire.context import Context as Pack
@@ -148,7 +148,7 @@ class Toc(Arguments):
 def toc(library: Library, asked: Toc) -> Answer:
     """Headings, indented."""
     tree = library.toc(asked.address)
-    document, lines, count = tree.document, tree.names.lines, counter(library.config.tokens).count
+    document, lines, count = tree.document, tree.names.lines, budget_counter(library.config.tokens).count
     page = page_of("toc", asked, library, document.checksum)
 
     def about(section: Section) -> str:
@@ -201,6 +201,7 @@ def _document(page: Page, row: DocumentRow) -> dict[str, Any]:
         "kind": row.kind,
         "url": row.url and _short(page, row.url),
         "bytes": row.size,
+        "tokens": render.reading_tokens(row),
         "chunks": row.chunk_count,
         "promotion": row.promotion,
         "updated_at": row.updated_at,
@@ -208,7 +209,7 @@ def _document(page: Page, row: DocumentRow) -> dict[str, Any]:
 
 
 def _document_line(one: dict[str, Any]) -> str:
-    about = [one["kind"], f"{one['bytes']:,} bytes", render.counted(one["chunks"], "chunk")]
+    about = [one["kind"], f"about {one['tokens']:,} tokens", render.counted(one["chunks"], "chunk")]
     about += [one["promotion"]] if one["promotion"] != "standard" else []
     about += [one["url"]] if one["url"] else []
     return f"> - {one['address']} — {one['title']} ({', '.join(about)})"
@@ -278,7 +279,7 @@ def context(library: Library, asked: ContextArguments) -> Answer:
         text = "\n\n".join(_pack(page, found))
         over = page.count(text) - asked.max_tokens
         if over <= 0 or room <= over:
-            return Answer(text)
+            return Answer(page.clip(text, asked.max_tokens))
         room -= over
 
 

@@ -62,6 +62,7 @@ INSTRUCTIONS = (
 ERROR = "quire/error"  # the key of an error in `_meta`
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
+_CUT = 50  # tokens to say that a resource was cut
 _MOST_JOBS = 10  # the most jobs to remember
 _LONGEST_URI = 1000  # characters in an error
 _TICK = 0.1  # seconds between checks of an add's progress
@@ -366,8 +367,9 @@ def _resource(uri: str, library: Library) -> ReadResourceResult:
     address = _address(uri)
     found, row = library.read(address), library.document(address)
     said = text.visible(found.text)
-    end = tokens.counter(library.config.tokens).reach(said, 0, len(said), MOST_TOKENS)
-    if end < len(said):
+    counter = tokens.budget_counter(library.config.tokens)
+    if not counter.fits(said, 0, len(said), MOST_TOKENS):
+        end = counter.reach(said, 0, len(said), MOST_TOKENS - _CUT)
         said = f"{said[:end]}\n\n[Cut at {MOST_TOKENS:,} tokens. The tool read goes on from there.]\n"
     contents = TextResourceContents(uri=uri, text=said, mime_type=_mime_type(row.format if row else ""))
     return ReadResourceResult(contents=[contents])

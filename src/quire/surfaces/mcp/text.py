@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quire import sentences
-from quire.config import TokenSettings
+from quire.config import DEFAULT, TokenSettings
 from quire.errors import (
     EmbeddingError,
     InternalError,
@@ -26,7 +26,7 @@ from quire.errors import (
     SourceError,
 )
 from quire.surfaces import render
-from quire.tokens import Counter, counter
+from quire.tokens import Counter, budget_counter
 
 if TYPE_CHECKING:
     from quire.library import Library
@@ -37,7 +37,9 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
 )
 _LONGEST_ERROR = 400  # characters: one may name every heading of a document
+_ERROR_TOKENS = 150  # with the advice, less than the least max_tokens
 _MOST_VALUES = 20  # of a list in an error
+_DOTS = 4  # tokens that the mark of a cut can take
 # The commands in the library's messages, and what agents do instead.
 _FOR_AGENTS = {
     "quire add ./docs": "the tool add",
@@ -99,9 +101,10 @@ def quoted_note(text: str) -> str:
 def failure(error: QuireError) -> Answer:
     """What went wrong and what to do next, in a few lines."""
     advice = next(_ADVICE[kind] for kind in type(error).__mro__ if kind in _ADVICE)
-    said = str(error)
-    said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}…"
-    return Answer(f"{advice}\n\n{quoted_note(said)}", error=error.to_json())
+    said, counter = quoted_note(str(error)), budget_counter(DEFAULT.tokens)
+    end = min(_LONGEST_ERROR, counter.reach(said, 0, len(said), _ERROR_TOKENS))
+    said = said if len(said) <= end else f"{said[:end]}…"
+    return Answer(f"{advice}\n\n{said}", error=error.to_json())
 
 
 def internal_failure(tool: str) -> Answer:
@@ -155,7 +158,7 @@ class Page:
         self.tool = tool
         self.max_tokens: int = arguments["max_tokens"]
         self._asked, self._version = short_digest(tool, asked), short_digest(version)
-        self._counter: Counter = counter(settings)
+        self._counter: Counter = budget_counter(settings)
         self.start = self._read(arguments.get("cursor", ""))
 
     def cursor(self, place: int) -> str:
@@ -184,9 +187,11 @@ class Page:
         return self._counter.count(text, 0, len(text))
 
     def clip(self, text: str, tokens: int) -> str:
-        """The beginning of a text."""
-        end = self._counter.reach(text, 0, len(text), max(1, tokens))
-        return text if end >= len(text) else f"{text[: max(0, end - 1)]}…"
+        """The beginning of a text, within so many tokens."""
+        if self._counter.fits(text, 0, len(text), tokens):
+            return text
+        end = self._counter.reach(text, 0, len(text), tokens - _DOTS)
+        return f"{text[:end]}…" if end else ""
 
     def rows(
         self,
@@ -199,26 +204,34 @@ class Page:
         cursors: bool = True,
     ) -> tuple[str, int]:
         """As many rows as fit, from the page's start on, and where they end; the first is cut if needed."""
-        kept: list[str] = []
-        tail = [self.clip(line, self.max_tokens // 5) for line in tail]
-        room = self.max_tokens - self.count("\n\n".join((head, *tail)))
-        for row in rows:
-            room -= self.count(gap + row)
-            if room < 0 and kept:
-                break
-            kept.append(row)
+        said = [self.clip(line, self.max_tokens // 5) for line in tail]
+        kept = self._kept(rows, gap, self.max_tokens - self.count("\n\n".join((head, *said))))
         while True:
             end = self.start + len(kept)
             more = [self._more(end, total, cursors)] if end < total else []
-            text = "\n\n".join(filter(None, (head, gap.join(kept), *tail, *more)))
+            text = "\n\n".join(filter(None, (head, gap.join(kept), *said, *more)))
             over = self.count(text) - self.max_tokens
-            if over <= 0 or not kept:
+            if over <= 0 or not (kept or said):
                 return text, end
             if len(kept) > 1:
                 kept.pop()
-            else:
+            elif kept:
                 left = self.count(kept[0]) - over - 1
                 kept = [self.clip(kept[0], left)] if left > 0 else []
+            else:
+                said.pop()
+
+    def _kept(self, rows: Iterable[str], gap: str, most: int) -> list[str]:
+        """As many rows as fit, at least one. Together they have fewer tokens than one by one."""
+        kept, room = list[str](), most
+        for row in rows:
+            room -= self.count(gap + row)
+            if room < 0 and kept:
+                room = most - self.count(gap.join((*kept, row)))
+                if room < 0:
+                    break
+            kept.append(row)
+        return kept
 
     def _more(self, end: int, total: int, cursors: bool) -> str:
         if not cursors:
@@ -244,7 +257,7 @@ class Page:
             answer = "\n".join(parts)
             over = self.count(answer) - self.max_tokens
             if over <= 0 or room <= 1:
-                return answer
+                return self.clip(answer, self.max_tokens)
             room -= min(over, room // 2)
 
     def _edge(self, text: str, start: int, room: int) -> int:

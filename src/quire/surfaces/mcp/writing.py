@@ -93,7 +93,7 @@ class Promote(Arguments):
 def promote(library: Library, asked: Promote) -> Answer:
     """The document and its new level."""
     row = library.promote(asked.address, asked.level)
-    return Answer(f"It is {row.promotion} now.\n\n> {on_one_line(row.address)}")
+    return _named(f"It is {row.promotion} now.", page_of("promote", asked, library, ""), row)
 
 
 class Remove(Arguments):
@@ -136,7 +136,7 @@ def remember(library: Library, asked: Remember) -> Answer:
     keep = library.remember if asked.kind == "memory" else library.learn
     given = {"collection": asked.collection, "title": asked.title}
     row = keep(asked.text, tags=asked.tags, **{name: value for name, value in given.items() if value})
-    return Answer(f"Saved. Find it again with recall.\n\n> {on_one_line(row.address)}")
+    return _named("Saved. Find it again with recall.", page_of("remember", asked, library, ""), row)
 
 
 class Forget(Arguments):
@@ -162,6 +162,10 @@ def forget(library: Library, asked: Forget) -> Answer:
         dry_run=asked.dry_run,
     )
     return _gone("forget", asked, library, rows, "Would forget" if asked.dry_run else "Forgot")
+
+
+def _named(head: str, page: Page, row: DocumentRow) -> Answer:
+    return Answer(page.rows(head, [f"> {on_one_line(row.address)}"], 1, cursors=False)[0])
 
 
 def _gone(name: str, asked: Arguments, library: Library, rows: list[DocumentRow], what: str) -> Answer:
