@@ -158,7 +158,7 @@ def test_case_does_not_matter(text: str) -> None:
 
 def test_forgetting_words_changes_no_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounded memory: the words that are remembered are few, whatever is read."""
-    monkeypatch.setattr(wordpiece, "MAX_KNOWN", 3)
+    monkeypatch.setattr(wordpiece, "_MAX_KNOWN", 3)
     small, text = WordPiece(vocabulary()), "one fish two fish red fish blue fish"
     assert small.pieces(text) == small.pieces(text) == words().pieces(text)
     assert len(small._known) <= 4

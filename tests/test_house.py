@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import pytest
 
 import quire
 from tests import examples
+from tests.commands import run
+from tests.markdowns import SHARED, needs_shared
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "quire"
@@ -235,6 +238,20 @@ def test_the_commands_of_the_docs_print_what_they_say(page: Path, tmp_path: Path
         place.mkdir()
         for command, expected in examples.commands(block):
             assert examples.printed(command, place) == expected, command
+
+
+@needs_shared
+def test_a_large_folder_is_added_as_the_readme_shows(tmp_path: Path) -> None:
+    """Issue: the Kubernetes docs added with meaning, in the README's own transcript. Only times differ."""
+    (shown,) = re.findall(r"^```\n(\$ quire add kubernetes\n.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    (tmp_path / "kubernetes").symlink_to(SHARED / "docs_links_kubernetes" / "docs")
+    for command, expected in examples.commands(shown):
+        out, err = run(tmp_path, *shlex.split(command)[1:], QUIRE_EMBED_MODEL="", COLUMNS="100")
+        assert _timeless(out + err) == _timeless(expected)
+
+
+def _timeless(text: str) -> str:
+    return re.sub(r"in \d+\.\d s|about \d+ \w+", "…", text)
 
 
 @pytest.mark.parametrize("block", blocks("python"))
