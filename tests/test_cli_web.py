@@ -168,7 +168,10 @@ def test_files_and_folders_come_before_sites(place: Path) -> None:
     (place / "example.com").mkdir()
     (place / "example.com" / "a.md").write_text("# A\n\nzebras\n")
     run(place, "add", "README.md", "example.com", "-c", "here")
-    assert run(place, "list")[0].splitlines() == ["here:README.md  Readme  (1)", "here:a.md  A  (1)"]
+    assert run(place, "list")[0].splitlines() == [
+        "here:README.md  Readme  (about 6 tokens)",
+        "here:a.md  A  (about 4 tokens)",
+    ]
     assert "absent.md: no such file or folder" in run(place, "add", "absent.md", code=4)[1]
     assert "llms.txt: no such file or folder" in run(place, "add", "llms.txt", code=4)[1]
 
