@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire import reranking
-from quire.config import DEFAULT, override
+from quire.config import override
 from quire.embed import cross as weights
 from quire.embed import weights as bundled
 from quire.embed.cross import CrossEncoder
@@ -210,31 +210,10 @@ def test_the_command_line_has_it(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------- over MCP
 
 
-@pytest.mark.parametrize(
-    ("settings", "is_reread"),
-    [
-        ({}, True),
-        ({"search": {"rerank": False}}, False),
-        ({"embed": {"model": "none"}}, False),
-        ({"embed": {"model": "none"}, "search": {"rerank": True}}, True),
-    ],
-    ids=str,
-)
-def test_context_over_mcp_reads_the_best_again_unless_that_is_set(
-    library: Library, settings: dict[str, dict[str, object]], is_reread: bool
-) -> None:
-    library.config = override(DEFAULT, settings)
+@pytest.mark.parametrize("is_reread", [False, True])
+def test_context_over_mcp_reads_the_best_again_if_that_is_set(library: Library, is_reread: bool) -> None:
+    library.config = override(library.config, {"search": {"rerank": is_reread}})
     assert first_of_pack(library) == ("undo.md" if is_reread else "wolves.md")
-
-
-def test_context_over_mcp_does_not_mention_a_model_that_is_not_installed(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody asked for it: an agent can do nothing about it."""
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    library.config, library._cross = DEFAULT, CrossEncoder()
-    assert first_of_pack(library) == "wolves.md"
-    assert "onnxruntime" not in reading.context(library, reading.ContextArguments(query=ASKED)).text
 
 
 def first_of_pack(library: Library) -> str:

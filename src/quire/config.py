@@ -243,7 +243,7 @@ class SearchSettings:
     mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
     limit: int = 10  # results
     fresh: bool | None = guarded(None, free=(False,))  # read changed files again first; unset: only over MCP
-    rerank: bool | None = None  # read the best again, for a better order; unset: only for context over MCP
+    rerank: bool = False  # read the ten best again, for a better order; it takes 0.3 s on two cores
     candidates: int = at_most(100)  # chunks that are ranked
     meaning: float | None = None  # weight of a cosine, where the best match by words is 1; unset: the model's
     meaning_unknown: float = 0.0  # the same if the model does not know the query's language; 0: words only

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from quire.address import meant
-from quire.config import Config, TokenSettings
+from quire.config import TokenSettings
 from quire.errors import no_collection
 from quire.surfaces import render
 from quire.surfaces.mcp.arguments import (
@@ -273,7 +272,6 @@ def context(library: Library, asked: ContextArguments) -> Answer:
             collection=asked.collection or None,
             paths=asked.paths,
             mode=asked.mode,
-            rerank=_is_reread(library.config),
             include=asked.include,
         )
         text = "\n\n".join(_pack(page, found))
@@ -281,13 +279,6 @@ def context(library: Library, asked: ContextArguments) -> Answer:
         if over <= 0 or room <= over:
             return Answer(page.clip(text, asked.max_tokens))
         room -= over
-
-
-def _is_reread(config: Config) -> bool:
-    """Whether the best are read again: unless something else is set, if the model can be run."""
-    if config.search.rerank is not None:
-        return config.search.rerank
-    return config.embed.model != "none" and find_spec("onnxruntime") is not None
 
 
 def _pack(page: Page, found: Pack) -> Iterable[str]:
