@@ -597,7 +597,7 @@ def test_a_second_embedder_waits_and_finishes_when_the_first_dies(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Issue: one embedder; nothing is left unembedded when it dies. What is remembered does not wait."""
+    """Issue: one embedder; nothing is left unembedded when it dies. Adding leaves it to the other."""
     many(docs)
     held_by(library_url, "embed")
     waited = list[float]()
@@ -609,7 +609,10 @@ def test_a_second_embedder_waits_and_finishes_when_the_first_dies(
 
     monkeypatch.setattr("quire.library.embeddings.time.sleep", nap)
     with Library.open(library_url, config=EMBEDS) as library:
-        library.add(docs)
+        other = f"process {os.getpid()} on elsewhere"
+        assert library.add(docs).warnings == [f"Searchable now. {other.capitalize()} embeds this library."]
+        assert waited == []
+        library.embed()
         assert len(waited) == 3
         assert library.status().embedded == library.status().chunks == 50
         assert (

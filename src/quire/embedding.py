@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 log = logging.getLogger("quire")
-_BATCH = 256  # chunks in one transaction: a few seconds of work
+_BATCH = 128  # chunks in one transaction: what an interrupted run may lose
 _TRIALS = (16, 64)  # chunks to load the model with, and to time it by
 
 

@@ -28,7 +28,7 @@ class Meaning:
 
     model: Model
     embedder: Embedder | None
-    problem: str = ""  # why there is no embedder
+    problem: str = ""  # why there is no embedder, in a sentence
     vector: Vectors | None = None  # of the question
     is_given: bool = False  # whether the vector came from the caller
     instead: Meaning | None = None  # what serves while this cannot
@@ -74,7 +74,7 @@ def ready(
     if meaning and found is None and settings.mode == "semantic":
         found = meaning
     if meaning and found is not meaning and meaning.problem:
-        notes.append(_instead(found, EmbeddingError(meaning.model.name, meaning.problem)))
+        notes.append(_instead(found, meaning.problem))
     elif meaning and found is None:
         notes.append(_unembedded(store, meaning.model))
     if found is None or _is_left_out(store, asked, filters, settings, found):
@@ -107,7 +107,7 @@ def _asked(
 def _vector(found: Meaning, asked: Query) -> Vectors:
     name, size = found.model.name, found.model.dimension
     if found.embedder is None:
-        raise EmbeddingError(name, found.problem)
+        raise EmbeddingError(name, found.problem.removeprefix(f"{name}: "))
     vector = found.embedder.embed_query(asked.words)
     if len(vector) != size:
         problem = f"returns {len(vector)} dimensions; this library has {size}."
@@ -115,7 +115,7 @@ def _vector(found: Meaning, asked: Query) -> Vectors:
     return vector
 
 
-def _instead(found: Meaning | None, problem: Exception) -> str:
+def _instead(found: Meaning | None, problem: object) -> str:
     how = f"with {found.model.name}" if found else "by words only"
     return f"Searched {how}. {problem}"
 

@@ -32,7 +32,7 @@ _PAUSE = 0.5  # seconds until another process is asked for again
 _PATIENCE = 60.0  # seconds that embedding may take after documents were added
 _NOT_DEEP = (models.NONE, models.CUSTOM, STATIC)
 _HOW = "Embed the library with: quire embed"
-_MADE_BY_CALLER = "your program makes its vectors. Give that of a question with search(vector=…)"
+_MADE_BY_CALLER = "custom: your program makes its vectors. Give that of a question with search(vector=…)"
 
 
 class Embeddings(OpenLibrary):
@@ -119,6 +119,14 @@ class Embeddings(OpenLibrary):
             return str(problem)
         return ""
 
+    def _left(self) -> tuple[bool, str]:
+        """Whether `quire embed` has something to do, and why the model that is set cannot be used."""
+        try:
+            name = self._model_name()
+            return name not in (models.NONE, models.CUSTOM) and self._count_missing() > 0, ""
+        except (EmbeddingError, SettingError) as problem:
+            return False, str(problem)
+
     def unembeddable(self) -> dict[str, str]:
         """Documents that the model refused in the last run, and why."""
         failures = self.store.embedding_failures()
@@ -153,6 +161,10 @@ class Embeddings(OpenLibrary):
                 return
             if since and missing > report.chunks:
                 rows = [row.seq for row in self.store.documents(Filters(since=since))]
+            other = Lease(self.store, "embed").other() if within is None and missing > _FEW else ""
+            if other and not rows:  # nobody waits for what another does
+                report.warnings.append(f"Searchable now. {other[0].upper()}{other[1:]} embeds this library.")
+                return
             waits = self._turn(progress, rows) if missing > _FEW else nullcontext((progress, ()))
             with waits as (shown, documents):
                 self._check_model()  # which may have changed
@@ -252,9 +264,7 @@ class Embeddings(OpenLibrary):
         try:
             self._check_model()
             embedder = self._embedder(active.name)
-        except EmbeddingError as problem:
-            return Meaning(active, None, str(problem).removeprefix(f"{problem.model}: "), instead=instant)
-        except SettingError as problem:
+        except (EmbeddingError, SettingError) as problem:
             return Meaning(active, None, str(problem), instead=instant)
         return Meaning(active, embedder, "" if embedder else _MADE_BY_CALLER, instead=instant)
 
@@ -267,7 +277,13 @@ class Embeddings(OpenLibrary):
         if not is_named:
             return instant
         wanted = Model(0, self._wanted, 0, active=False)
-        return Meaning(wanted, None, f"nothing is embedded with it yet. {_HOW}", instead=instant)
+        try:
+            self._embedder(self._wanted)
+        except (EmbeddingError, SettingError) as problem:
+            return Meaning(wanted, None, str(problem), instead=instant)
+        return Meaning(
+            wanted, None, f"{wanted.name}: nothing is embedded with it yet. {_HOW}", instead=instant
+        )
 
     def _given(self, active: Model | None, vector: Vectors) -> Meaning:
         """How to search by a vector that was given. Raises SettingError if it cannot be compared."""

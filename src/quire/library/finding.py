@@ -133,7 +133,9 @@ class Finding(Embeddings):
         """What is in the library, and which model searches use."""
         counts, meaning = self.store.counts(), self._meaning("hybrid")
         used = serving(self.store, meaning, Filters())
-        return replace(counts, serving=used.model.name if used else "")
+        goes_on, problem = self._left()
+        name = used.model.name if used else ""
+        return replace(counts, serving=name, goes_on=goes_on, model_problem=problem)
 
     def damaged(self, progress: Progress | None = None) -> list[str]:
         """The addresses of documents whose stored text is not what was written. Every text is compared."""

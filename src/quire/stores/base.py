@@ -46,6 +46,8 @@ class Counts:
     model: str = ""  # which that is; the instant one is always there besides
     instant: int = 0  # chunks with an instant vector
     serving: str = ""  # the model that searches of the whole library use; "" is words alone
+    goes_on: bool = False  # whether `quire embed` has something to do
+    model_problem: str = ""  # why the model that is set cannot be used
 
 
 class Admin(Protocol):

@@ -44,6 +44,11 @@ class Lease:
         self._stored, self._due = new, time.monotonic() + SECONDS / 2
         return ""
 
+    def other(self) -> str:
+        """Who else holds the lease; "" if nobody does."""
+        stored, now = self.store.lease(self.name)
+        return "" if stored == self._stored else _holder(stored, now)
+
     def renew(self) -> bool:
         """Renew the lease if it is time to; returns whether it is still held."""
         return time.monotonic() < self._due or (self.is_held() and not self.take())

@@ -462,8 +462,8 @@ def _meaning(shown: dict[str, Any]) -> str:
         if name and (name == serving or embedded < chunks) and (name == model or embedded):
             how_far = "all chunks" if embedded == chunks else f"{embedded:,} of {counted(chunks, 'chunk')}"
             parts.append(f"{line(name)} has {how_far}")
-    waits = (model and shown["embedded"] < chunks) or not serving
-    return "; ".join(parts) + (". Go on with: quire embed" if waits else "")
+    told = f". {line(shown['model_problem'])}" if shown["model_problem"] else ""
+    return "; ".join(parts) + (". Go on with: quire embed" if shown["goes_on"] else told)
 
 
 def pending_line(report: Report) -> str:
