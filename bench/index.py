@@ -49,6 +49,8 @@ from quire.document import Document
 from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.stores import MAX_CHUNKS, ChunkRow, Prepared, SectionRow
+from quire.stores.checks import row_check
+from quire.stores.ids import chunk_keys, section_keys
 from quire.stores.sqlite import SqliteStore
 
 WORDS = override(DEFAULT, {"embed": {"model": "none"}})
@@ -254,16 +256,20 @@ def _words(batch: list[tuple[int, Prepared]]) -> tuple[str, list[tuple[Any, ...]
 
 
 def _all_rows(batch: list[tuple[int, Prepared]]) -> Load:
-    sections = [(row, *section) for row, new in batch for section in new.sections]
-    chunks = [
-        (row * MAX_CHUNKS + index, row, *chunk)
+    sections = [
+        (row, *section, key, row_check(row, *section))
         for row, new in batch
-        for index, chunk in enumerate(new.chunks)
+        for section, key in zip(new.sections, section_keys(new), strict=True)
+    ]
+    chunks = [
+        (row * MAX_CHUNKS + at, row, *chunk, key, row_check(row * MAX_CHUNKS + at, row, *chunk))
+        for row, new in batch
+        for at, (chunk, key) in enumerate(zip(new.chunks, chunk_keys(new), strict=True))
     ]
     return [
         _documents(batch),
-        (f"INSERT INTO sections VALUES ({_marks(len(fields(SectionRow)))})", sections),
-        (f"INSERT INTO chunks VALUES ({_marks(len(fields(ChunkRow)))})", chunks),
+        (f"INSERT INTO sections VALUES ({_marks(len(fields(SectionRow)) + 2)})", sections),
+        (f"INSERT INTO chunks VALUES ({_marks(len(fields(ChunkRow)) + 2)})", chunks),
         _words(batch),
     ]
 
