@@ -1,6 +1,6 @@
 """Hypothesis: new examples on every run of a developer, the same ones on a build machine.
 
-HYPOTHESIS_PROFILE=thorough looks forty times as hard. What takes `library_url` runs on every database.
+HYPOTHESIS_PROFILE=thorough looks sixty times as hard. What takes `library_url` runs on every database.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hypothesis import settings
 
 from tests import postgres
 
-settings.register_profile("default", deadline=None, max_examples=150)
-settings.register_profile("ci", deadline=None, max_examples=150, derandomize=True)
+settings.register_profile("default", deadline=None, max_examples=100)
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=6000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
