@@ -28,10 +28,14 @@ def square(number: int) -> int:
     return number * number
 
 
-def fatal_at_thirteen(number: int) -> int:
-    if number == 13:
+def squares(numbers: list[int]) -> list[int]:
+    return list(map(square, numbers))
+
+
+def fatal_at_thirteen(numbers: list[int]) -> list[int]:
+    if 13 in numbers:
         os.kill(os.getpid(), signal.SIGKILL)
-    return number
+    return numbers
 
 
 def refused(path: str) -> str:
@@ -60,8 +64,8 @@ def gone(pids: list[int]) -> bool:
 
 def test_answers_come_in_order() -> None:
     """More items than may be under way at once."""
-    assert list(spread(square, range(2000), lost)) == [n * n for n in range(2000)]
-    assert list(spread(square, (), lost)) == []
+    assert list(spread(squares, range(2000), lost)) == [n * n for n in range(2000)]
+    assert list(spread(squares, (), lost)) == []
 
 
 def test_an_item_that_ends_its_process_costs_nothing_but_itself() -> None:
@@ -97,7 +101,7 @@ def test_leaving_early_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> Non
         started.append(self.pid)
 
     monkeypatch.setattr(subprocess.Popen, "__init__", noted)
-    answers: Iterator[int] = spread(square, range(100_000), lost)
+    answers: Iterator[int] = spread(squares, range(100_000), lost)
     assert list(islice(answers, 3)) == [0, 1, 4]
     answers.close()  # type: ignore[attr-defined]
     assert len(started) == workers.COUNT
@@ -135,9 +139,9 @@ def test_where_no_process_starts_the_work_is_still_done(
     for name in ("/bin/false", "/nowhere/python"):
         monkeypatch.setattr(sys, "executable", name)
         with caplog.at_level(logging.WARNING, "quire"):
-            assert list(spread(square, range(40), lost)) == [n * n for n in range(40)]
+            assert list(spread(squares, range(40), lost)) == [n * n for n in range(40)]
         assert "this process reads alone" in caplog.text
         caplog.clear()
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    assert list(spread(square, range(4), lost)) == [0, 1, 4, 9]
+    assert list(spread(squares, range(4), lost)) == [0, 1, 4, 9]
     assert not caplog.text

@@ -28,7 +28,7 @@ from quire.errors import WorkerDied
 log = logging.getLogger("quire")
 COUNT = 2
 _LOW = 10  # niceness of work that can wait
-_TOGETHER = 16  # items in one message: a message costs 0.1 ms
+TOGETHER = 16  # items in one message: a message costs 0.1 ms
 _AHEAD = 32  # messages in progress, or done but not yet consumed: bounds memory
 _START = (
     "import sys; sys.path[:] = sys.argv[2:];"
@@ -89,27 +89,28 @@ class Workers:
 
 
 def spread(
-    function: Callable[[T], R],
+    function: Callable[[list[T]], list[R]],
     items: Iterable[T],
     lost: Callable[[T, WorkerDied], R],
     *,
     count: int = COUNT,
     limits: IngestSettings | None = None,
 ) -> Iterator[R]:
-    """The result of a function for each item, in order; `lost` gives it for an item that ends its process.
+    """The results of a function, which takes some items at a time, in order.
 
-    An item that exceeds the limits of time or memory ends its process.
+    An item that exceeds the limits of time or memory ends its process; `lost` gives its result.
     """
-    workers = started(_each, function, [], count=count, limits=limits)
+    workers = started(function, [], count=count, limits=limits)
+    rest = iter(items)
     if workers is None:
-        yield from map(function, items)
+        while some := list(islice(rest, TOGETHER)):
+            yield from function(some)
         return
     waiting = deque[Future[list[R]]]()
-    rest = iter(items)
     threads = ThreadPoolExecutor(COUNT)
     try:
         with workers:
-            while some := list(islice(rest, _TOGETHER)):
+            while some := list(islice(rest, TOGETHER)):
                 waiting.append(threads.submit(_several, workers, function, some, lost))
                 if len(waiting) == _AHEAD:
                     yield from waiting.popleft().result()
@@ -142,18 +143,17 @@ def started(
 
 
 def _several(
-    workers: Workers, function: Callable[[T], R], items: list[T], lost: Callable[[T, WorkerDied], R]
+    workers: Workers,
+    function: Callable[[list[T]], list[R]],
+    items: list[T],
+    lost: Callable[[T, WorkerDied], R],
 ) -> list[R]:
     try:
-        return workers.call(_each, function, items)
+        return workers.call(function, items)
     except WorkerDied as error:
         if len(items) == 1:
             return [lost(items[0], error)]
         return [answer for item in items for answer in _several(workers, function, [item], lost)]
-
-
-def _each(function: Callable[[T], R], items: list[T]) -> list[R]:
-    return [function(item) for item in items]
 
 
 class _Worker:

@@ -109,7 +109,7 @@ class Static:
         """The sums of the vectors of words' pieces, and the vectors of pieces."""
         import numpy as np
 
-        pieces = [[part] if isinstance(part, int) else self._words.pieces(part.decode()) for part in parts]
+        pieces = [[part] if isinstance(part, int) else self._words.cut(part.decode()) for part in parts]
         starts = list(accumulate(map(len, pieces[:-1]), initial=0))
         return np.add.reduceat(self._rows(list(chain.from_iterable(pieces))), starts)
 

@@ -32,7 +32,9 @@ class WordPiece:
     def __init__(self, vocabulary: Iterable[str], *, cased: bool = False) -> None:
         self.ids = {piece: number for number, piece in enumerate(vocabulary)}
         self.unknown, self.first, self.last = (self.ids[name] for name in ("[UNK]", "[CLS]", "[SEP]"))
-        self._cased, self._known = cased, _Words(self._cut)
+        self._cased, self._known = cased, _Words(self.cut)
+        self._rests = {piece[2:]: number for piece, number in self.ids.items() if piece.startswith("##")}
+        self._longest = max(map(len, self.ids))
 
     def pieces(self, text: str) -> list[int]:
         """The ids of a text's pieces, without the special tokens that a model needs around them."""
@@ -44,22 +46,21 @@ class WordPiece:
             words = unicodedata.normalize("NFD", text).translate(_PLAIN).split()
         return list(chain.from_iterable(map(self._known.__getitem__, words)))
 
-    def _cut(self, word: str) -> Sequence[int]:
-        """The pieces of a word, each the longest known from the left; unknown if no piece fits."""
+    def cut(self, word: str) -> Sequence[int]:
+        """The pieces of a lower-case word, each the longest known from the left; unknown if none fits."""
         if word.isascii() and not word.isprintable():
             word = "".join(filter(str.isprintable, word))
         if len(word) > _MAX_WORD:
             return [self.unknown]
-        found, start = list[int](), 0
+        found, start, ids = list[int](), 0, self.ids
         while start < len(word):
-            mark = "##" if start else ""
-            for end in range(len(word), start, -1):
-                if (number := self.ids.get(mark + word[start:end])) is not None:
+            for end in range(min(len(word), start + self._longest), start, -1):
+                if (number := ids.get(word[start:end])) is not None:
                     break
             else:
                 return [self.unknown]
             found.append(number)
-            start = end
+            start, ids = end, self._rests
         return found
 
 
