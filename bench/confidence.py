@@ -154,9 +154,14 @@ def _told(result: Result) -> tuple[float, float]:
 
 
 def _answers(span: Span, question: Question) -> bool:
+    """Whether a result answers as the strict measure has it, or holds a whole answer."""
     if question.gold:
-        return any(quality._answers(span, gold) for gold in question.gold)
+        return any(quality._answers(span, gold) or _holds(span, gold) for gold in question.gold)
     return question.grades.get(Path(span.doc).stem, 0) > 0
+
+
+def _holds(span: Span, gold: Span) -> bool:
+    return span.doc == gold.doc and span.start <= gold.start and gold.end <= span.end
 
 
 # --------------------------------------------------------------------------------------------- fitting

@@ -221,7 +221,7 @@ def test_a_parser_that_fails_has_a_code(tmp_path: Path, monkeypatch: pytest.Monk
         raise RuntimeError(f"cannot reach {URL}")
 
     (tmp_path / "a.md").write_text("# A\n")
-    monkeypatch.setattr(prepare, "prepare", broken)
+    monkeypatch.setattr(prepare, "Tree", broken)
     with Library.open(":memory:", create=True) as library:
         (failed,) = library.add(tmp_path / "a.md").failed
     assert failed.code == "not_prepared"

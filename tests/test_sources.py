@@ -17,6 +17,7 @@ from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unre
 from quire.ingest import plan as planning
 from quire.library import Library
 from quire.stores import SourceRow
+from quire.tree import Tree
 from tests.commands import run
 from tests.schemas import make_schema
 from tests.words import WORDS
@@ -471,16 +472,14 @@ def test_whatever_a_parser_throws_costs_that_file_alone(
     """Issue: that file is in `failed`, the rest goes on."""
     import quire.ingest.prepare as preparing
 
-    real = preparing.prepare
-
-    def throws(document: object, *args: object, **facts: object) -> object:
+    def throws(document: object, *args: object) -> object:
         if "two" in document.path:  # type: ignore[attr-defined]
             raise KeyError("a parser's own")
         if "three" in document.path:  # type: ignore[attr-defined]
             raise RecursionError
-        return real(document, *args, **facts)  # type: ignore[arg-type]
+        return Tree(document, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(preparing, "prepare", throws)
+    monkeypatch.setattr(preparing, "Tree", throws)
     report = library.add(docs)
     assert (report.added, sorted(failed.source for failed in report.failed)) == (2, ["three.md", "two.md"])
     assert "KeyError" in {failed.source: failed.reason for failed in report.failed}["two.md"]
