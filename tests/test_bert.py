@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -478,6 +479,24 @@ def test_what_needs_no_model_loads_none(code: str) -> None:
         [sys.executable, "-c", f"import sys\n{code}\n{LOADED}"], capture_output=True, text=True, check=True
     )
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+EMBED_ONCE = """
+import os
+from quire.config import EmbedSettings
+from quire.embed import open_embedder
+before = dict(os.environ)
+open_embedder("deep", EmbedSettings()).embed_query("a question")
+assert dict(os.environ) == before
+"""
+
+
+def test_the_runtime_reports_to_nobody(tmp_path: Path) -> None:
+    """Nothing is sent: onnxruntime's telemetry, which begins with files in the home folder, is off."""
+    told = {"CI", "GITHUB_ACTIONS", "ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"}  # it is off in CI
+    env = {name: value for name, value in os.environ.items() if name not in told and name[:4] != "XDG_"}
+    subprocess.run([sys.executable, "-c", EMBED_ONCE], env=env | {"HOME": str(tmp_path)}, check=True)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 EMBED_TOPICS = """

@@ -634,3 +634,27 @@ def test_an_mcp_server_embeds_what_was_left(place: Path, models: Models) -> None
     options = {"QUIRE_EMBED_MODEL": "ollama/m", "QUIRE_EMBED_URL": models.url}
     talk(parameters(place, "--root", str(place / "zoo"), **options), until_embedded)
     assert Service(str(place / "l.db"), config(), read_only=True).background is None
+
+
+def test_a_model_that_cannot_be_used_is_no_file_that_failed(library_url: str, place: Path) -> None:
+    """Every file is in: the line counts none as failed, and the time includes the attempts."""
+    from quire.surfaces import render
+
+    with served(library_url, asking(f"http://127.0.0.1:{closed_port()}")) as library:
+        report = library.add(place / "zoo")
+        assert "failed" not in render.report_line(report)
+        assert (render.report_code(report), [one.source for one in report.failed]) == (
+            render.PARTLY,
+            ["embedding"],
+        )
+
+
+def test_a_refresh_may_leave_embedding_for_later(library_url: str, place: Path, tiny: Tiny) -> None:
+    """As adding may: static serves until then."""
+    with opened(library_url) as library:
+        library.add(place / "zoo", embed=False)
+        (place / "zoo" / "new.md").write_text("# New\n\nA tapir.\n")
+        assert library.refresh(embed=False).added == 1
+        assert library.status().serving == "static"
+        library.refresh()
+        assert library.status().serving == tiny.name

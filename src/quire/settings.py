@@ -85,7 +85,10 @@ class SettingsFile(NamedTuple):
 
     def over(self, config: Config) -> Config:
         """Settings with all changes of the file, whether it is trusted or not."""
-        return override(config, self.content)
+        try:
+            return override(config, self.content)
+        except SettingError as problem:
+            raise SettingError(f"{self.path}: {problem.name}", problem.details["problem"]) from None
 
     def sets(self, table: str, name: str) -> bool:
         """Whether the file sets a setting of a table."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -34,13 +36,14 @@ def weights(name: str) -> Path:
 
 
 _AGAIN = "Install Quire again: pip install --force-reinstall --no-deps quire-docs"
+_NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED")  # its names in newer and older versions
 NO_RUNTIME = "needs onnxruntime, which is not installed: pip install onnxruntime"
 
 
 def session(model: str, path: Path) -> Any:
     """A model that onnxruntime runs. Raises EmbeddingError if it cannot, or is not installed."""
     try:
-        import onnxruntime
+        onnxruntime = _runtime()
     except ImportError:
         raise EmbeddingError(model, NO_RUNTIME) from None
     options = onnxruntime.SessionOptions()
@@ -51,3 +54,20 @@ def session(model: str, path: Path) -> Any:
         return onnxruntime.InferenceSession(str(path), options, ["CPUExecutionProvider"])
     except Exception as problem:  # onnxruntime's errors have no common class
         raise EmbeddingError(model, f"{path} cannot be run: {problem}") from None
+
+
+def _runtime() -> Any:
+    """Onnxruntime without its telemetry, which is on by default in its newer versions.
+
+    It decides once, when it is imported, and would keep an id of the machine in the user's cache folder.
+    """
+    before = {name: os.environ.get(name) for name in _NO_TELEMETRY}
+    os.environ.update(dict.fromkeys(_NO_TELEMETRY, "1"))
+    try:
+        return import_module("onnxruntime")
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -11,6 +11,7 @@ from quire.sources.files import Skipped
 from quire.stores import Prepared
 
 log = logging.getLogger("quire")
+EMBEDDING = "embedding"  # what failed, if all documents are there but the model could not be used
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from quire.address import parse_id
 from quire.embed.base import DEEP, STATIC, Embedder, unit
 from quire.embedding import Embedded
 from quire.errors import EmbeddingError, NoResults, SettingError
-from quire.ingest.report import Report
+from quire.ingest.report import EMBEDDING, Report
 from quire.library.base import OpenLibrary, writes
 from quire.meaning import Meaning
 from quire.progress import Progress, Silent
@@ -148,6 +148,7 @@ class Embeddings(OpenLibrary):
         waiting for a process that embeds the library. So are those written `since` a time, if more are
         missing than the run has written.
         """
+        started = time.monotonic()
         try:
             rows = [row.seq for row in own]
             if not rows:
@@ -172,7 +173,8 @@ class Embeddings(OpenLibrary):
                 limit = _PATIENCE if within is None else within
                 done = embedding.embed(self.store, self._any_embedder(name), shown, documents, limit)
         except (EmbeddingError, SettingError) as problem:
-            report.failed.append(Skipped("embedding", str(problem), problem.code))
+            report.failed.append(Skipped(EMBEDDING, str(problem), problem.code))
+            report.seconds += time.monotonic() - started  # the model may have been asked several times
             return
         refused = self.unembeddable().items()
         report.failed += [Skipped(address, why, EmbeddingError.code) for address, why in refused]

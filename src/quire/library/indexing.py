@@ -158,6 +158,7 @@ class Indexing(Embeddings):
         prune: bool = False,
         keep: bool = False,
         remake: bool = False,
+        embed: bool = True,
         progress: Progress | None = None,
     ) -> Report:
         """Update every source.
@@ -165,12 +166,13 @@ class Indexing(Embeddings):
         Documents whose files are gone are removed if their source is healthy: its root exists and is not
         empty, and less than half of its documents are missing at once. `prune` removes them anyway,
         `keep` removes none. Documents made by other versions of Quire or its stemmer are remade: in a shared
-        library only if `remake` is set.
+        library only if `remake` is set. `embed` embeds what is new, if that is quick.
         """
         self._adopt()
         given: Any = {"prune": prune, "keep": keep, "remake": remake}
         report = sync.refresh(self.store, self.config, **given, progress=progress)
-        self._embed_new(report, progress)
+        if embed:
+            self._embed_new(report, progress)
         return report
 
     def watch(

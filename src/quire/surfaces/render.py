@@ -265,10 +265,13 @@ def report_error(report: Report) -> dict[str, Any]:
 
 def report_line(report: Report) -> str:
     """What an indexing run did, in a sentence."""
+    from quire.ingest.report import EMBEDDING
+
     parts = [f"{report.added:,} added", f"{report.updated:,} updated", f"{report.unchanged:,} unchanged"]
     parts += [f"{report.moved:,} renamed"] if report.moved else []
     parts += [f"{report.removed:,} removed"] if report.removed else []
-    parts += [f"{len(report.failed):,} failed"] if report.failed else []
+    failed = sum(one.source != EMBEDDING for one in report.failed)
+    parts += [f"{failed:,} failed"] if failed else []
     written = f"{counted(report.chunks, 'chunk')} in {report.seconds:.1f} s"
     return f"{', '.join(parts)}: {written}"
 

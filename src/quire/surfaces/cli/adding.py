@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from quire.library import Library
     from quire.progress import Progress
 
+_embeds = click.option(
+    "--embed/--no-embed", "embeds", default=True, help="Embed what is new, if that is quick."
+)
+
 
 @quire.command()
 @options.library_option
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--exclude", multiple=True, help="Folders and sites: leave out what matches, as in .gitignore.")
 @click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
-@click.option("--embed/--no-embed", "embeds", default=True, help="Embed what is new, if that is quick.")
+@_embeds
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
 @options.json_flag
 def add(
@@ -110,9 +114,17 @@ def add(
 @click.option("--prune", is_flag=True, help="Remove all documents whose files are gone.")
 @click.option("--keep", is_flag=True, help="Remove no document.")
 @click.option("--remake", is_flag=True, help="Make again what other versions made, for all who share it.")
+@_embeds
 @options.json_flag
 def refresh(
-    library: str | None, check: bool, dry_run: bool, prune: bool, keep: bool, remake: bool, as_json: bool
+    library: str | None,
+    check: bool,
+    dry_run: bool,
+    prune: bool,
+    keep: bool,
+    remake: bool,
+    embeds: bool,
+    as_json: bool,
 ) -> None:
     """Bring every source up to date: the files, folders, pages and sites that were added.
 
@@ -138,7 +150,7 @@ def refresh(
         elif dry_run:
             sys.exit(_show_plans(opened.plan(prune=prune, keep=keep, remake=remake), as_json))
         else:
-            report = opened.refresh(prune=prune, keep=keep, remake=remake, progress=bar)
+            report = opened.refresh(prune=prune, keep=keep, remake=remake, embed=embeds, progress=bar)
     if not check:
         output.show_report(report, as_json, names_missing=False)
         sys.exit(render.report_code(report))
