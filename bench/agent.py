@@ -3,14 +3,14 @@
     pip install -e '.[tokens]'
     python -m bench.agent [--data FOLDER] [--cache FOLDER] [--model static|deep] [--show]
 
-The library has the Kubernetes and the Rust docs, each as a collection. Each task is a question in the words of
-someone who does not know the page, and a pattern that only an exact answer matches. The agent is a script: it
-calls search, looks for the answer in what it gets, and reads the results in their order until it has it, three
-at most. If the server says that nothing matches well, it reads nothing. The last task has no answer in these
-documents: it is done if the agent is told so.
+The library has the Kubernetes and the Rust docs, each as a collection. Each task is a question in the words
+of someone who does not know the page, and a pattern that only an exact answer matches. The agent is a script:
+it calls search, looks for the answer in what it gets, and reads the results in their order until it has it,
+three at most. If the server says that nothing matches well, it reads nothing. The last task has no answer in
+these documents: it is done if the agent is told so.
 
-Tokens are those of o200k: of the arguments of each call, and of the content that comes back. tools/list, which
-a client sends once, is counted apart.
+Tokens are those of o200k: of the arguments of each call, and of the content that comes back. tools/list,
+which a client sends once, is counted apart.
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ async def run(path: Path, tasks: Sequence[Task], show: bool) -> list[Done]:
     async with connected(servers(path)["quire"]) as client:
         agent = Agent(client, show)
         tools = await client.list_tools()
-        size = agent.count(json.dumps([tool.model_dump(mode="json", exclude_none=True) for tool in tools.tools]))
+        size = agent.count(
+            json.dumps([tool.model_dump(mode="json", exclude_none=True) for tool in tools.tools])
+        )
         print(f"{len(tools.tools)} tools, {size:,} tokens\n")
         return [await agent.do(task) for task in tasks]
 
@@ -137,12 +139,17 @@ def report(tasks: Sequence[Task], done: Sequence[Done]) -> None:
         print(f"| {task.question} | {one.calls} | {one.tokens:,} | {'yes' if one.found else 'no'} |")
     asked = [one for task, one in zip(tasks, done, strict=True) if task.answer]
     calls, tokens = sum(one.calls for one in asked), sum(one.tokens for one in asked)
-    print(f"\n{sum(one.found for one in asked)} of {len(asked)} found with {calls} calls and {tokens:,} tokens", end="")
+    print(
+        f"\n{sum(one.found for one in asked)} of {len(asked)} found with {calls} calls and {tokens:,} tokens",
+        end="",
+    )
     print(f" (goal: all within {GOAL:,}); without an answer: {'said so' if done[-1].found else 'not said'}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "eval")
     parser.add_argument("--cache", type=Path, help="keep the library in this folder")
     parser.add_argument("--model", choices=["static", "deep"], default="static")

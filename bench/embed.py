@@ -335,12 +335,12 @@ def run_frontier(models: dict[str, Embed], place: Path, data: Path, cache: Path 
     best = {name: min(timed(models[name], texts).cpu for _ in range(ROUNDS)) for name in names}
     with quality.place(cache) as folder:
         points = [
-            frontier.Point(name, 1000 * best[name] / len(texts), frontier.quality_of(model, data, folder))
+            frontier.Point(name, 1000 * best[name] / len(texts), frontier.figures_of(model, data, folder))
             for name, model in names.items()
         ]
-        words = frontier.quality_of("none", data, folder)
-    frontier.show(points, words)
-    Path(__file__).with_name("frontier.svg").write_text(frontier.draw(points, words), "utf-8")
+        words = frontier.Point("words", 0, frontier.figures_of("none", data, folder))
+    frontier.show(words, points)
+    Path(__file__).with_name("frontier.svg").write_text(frontier.draw(points, words.quality), "utf-8")
 
 
 # ------------------------------------------------------------------------------ in a process of its own

@@ -20,36 +20,51 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 420, 70, 40, 70, 60
 
 
 class Point(NamedTuple):
-    """A model: the milliseconds of a processor that a text of 200 words takes, and the mean of the sets."""
+    """A model: the milliseconds of a processor that a text of 200 words takes, and a figure of each set."""
 
     name: str
     cost: float
-    quality: float
+    figures: dict[str, float]
+
+    @property
+    def quality(self) -> float:
+        return statistics.fmean(self.figures.values())
+
+    @property
+    def documentation(self) -> float:
+        """The mean of the two large sets of documentation."""
+        return statistics.fmean(self.figures[name] for name in self.figures if name.startswith("docs_links"))
 
 
-def quality_of(model: str, data: Path, folder: Path) -> float:
-    """The mean over the sets of the first metric of each, in hybrid search with a model, or by words."""
+def figures_of(model: str, data: Path, folder: Path) -> dict[str, float]:
+    """The first metric of each set, in hybrid search with a model, or by words."""
     place = folder / model.replace("/", "_").strip("_")[-40:]
     place.mkdir(exist_ok=True, parents=True)
-    config, found = override(DEFAULT, {"embed": {"model": model}}), list[float]()
+    config, found = override(DEFAULT, {"embed": {"model": model}}), dict[str, float]()
     for name in (name for name in SETS if name not in LEFT_OUT):
         quality.index(name, data, place, config).close()
         questions = quality.some(SETS[name].questions(data / name), QUESTIONS)
         with Library.open(quality.url_of(name, place), config=config) as library:
             each = quality.ask(SETS[name].measures[0], library, questions).figures
-        found.append(statistics.fmean(next(iter(one.values())) for one in each))
-    return statistics.fmean(found)
+        found[name] = statistics.fmean(next(iter(one.values())) for one in each)
+    return found
 
 
-def show(points: Sequence[Point], words: float) -> None:
-    print("\n| model | CPU ms per text | mean of the sets | points over words |\n|---|---|---|---|")
-    print(f"| words | 0 | {words:.3f} | – |")
-    for name, cost, mean in points:
-        print(f"| {name} | {cost:.3f} | {mean:.3f} | {100 * (mean - words):+.1f} |")
+def show(words: Point, points: Sequence[Point]) -> None:
+    print("\n| model | CPU ms per text | " + " | ".join(words.figures) + " | mean | documentation |")
+    print("|---" * (len(words.figures) + 4) + "|")
+    for point in (words, *points):
+        each = " | ".join(f"{value:.3f}" for value in point.figures.values())
+        print(f"| {point.name} | {point.cost:.2f} | {each} | {_gain(point.quality, words.quality)}", end="")
+        print(f" | {_gain(point.documentation, words.documentation)} |")
+
+
+def _gain(value: float, words: float) -> str:
+    return f"{value:.3f}" + (f" ({100 * (value - words):+.1f})" if value != words else "")
 
 
 def draw(points: Sequence[Point], words: float) -> str:
-    """The models as points, time across on a logarithmic scale, quality up."""
+    """The models as points, time across on a logarithmic scale, quality up. Every second name is below."""
     edges = min(point.cost for point in points), max(point.cost for point in points)
     across = math.floor(math.log10(edges[0])), math.ceil(math.log10(edges[1]))
     up = int(100 * words - 1), int(100 * max(point.quality for point in points) + 2)
@@ -72,9 +87,10 @@ def draw(points: Sequence[Point], words: float) -> str:
             yield _text(LEFT - 8, y(step / 100) + 4, f"{step / 100:.2f}", "soft small", "end")
         yield _rule(LEFT, y(words), WIDTH - RIGHT, y(words), "peer")
         yield _text(WIDTH - RIGHT, y(words) - 6, "words alone", "small", "end")
-        for number, (name, cost, mean) in enumerate(points, 1):
-            yield f'<circle cx="{x(cost):.1f}" cy="{y(mean):.1f}" r="5" class="dot{number}"/>'
-            yield _text(x(cost), y(mean) - 12, name, "small", "middle")
+        for number, point in enumerate(points, 1):
+            place = x(point.cost), y(point.quality)
+            yield f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="5" class="dot{number}"/>'
+            yield _text(place[0], place[1] + (20 if number % 2 else -12), point.name, "small", "middle")
 
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
     return "\n".join([head, f"<style>{STYLE}</style>", *parts(), "</svg>"]) + "\n"
