@@ -21,9 +21,9 @@ from tests.words import WORDS
 
 GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use\n\nRun it.\n"
 RESULT = (
-    "address collection kind path url title heading trail breadcrumb header_path snippet score match start"
-    " end byte_start byte_end start_line end_line tokens parent parent_title parent_tokens depth document_id"
-    " chunk_ids merged_from promotion stale verified confidence strength"
+    "address collection kind path url title heading trail breadcrumb header_path snippet highlights score"
+    " match start end byte_start byte_end start_line end_line tokens parent parent_title parent_tokens depth"
+    " document_id chunk_ids merged_from promotion stale verified confidence strength"
 )
 
 
@@ -47,7 +47,7 @@ def test_add_search_read_toc_list_status(place: Path) -> None:
         "  1. docs:guide.md#install",
         "     Guide › Install  (lines 5–8, 15 of 29 tokens in docs:guide.md#guide, strong match)",
     ]
-    assert "**package** **manager**" in out
+    assert "Use the package manager." in out
     assert run(place, "read", "docs:guide.md#install")[0] == "## Install\n\nUse the package manager.\n\n"
     assert run(place, "read", "guide.md", "Use")[0] == "## Use\n\nRun it.\n"
     assert run(place, "toc", "docs:guide.md")[0].splitlines()[1:] == ["  Install  (15)", "  Use  (12)"]

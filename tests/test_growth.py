@@ -131,11 +131,11 @@ def test_a_snippet_takes_linear_time_and_is_short(name: str) -> None:
 
     def seconds(text: str) -> float:
         started = time.process_time()
-        shown = snippet(text, terms)
+        shown, highlights = snippet(text, terms)
         start, end = densest(text, terms, 800)
         taken = time.process_time() - started
-        assert "**" in shown
-        assert len(shown.replace("*", "")) <= 50 * 21 + 4
+        assert highlights
+        assert len(shown) <= 50 * 21 + 4
         assert end - start <= 800
         return taken
 

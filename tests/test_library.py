@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
@@ -17,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import quire
-from quire import fusion
+from quire import analyze, fusion
 from quire.address import id_of
 from quire.config import override
 from quire.errors import LibraryError, NoResults, NotText, SettingError
@@ -26,6 +27,7 @@ from quire.library import Library
 from quire.result import Hit
 from quire.snippet import snippet
 from quire.stores.sqlite import SqliteStore, words
+from quire.surfaces import render
 from tests.markdowns import SHARED, needs_shared
 from tests.words import WORDS
 
@@ -221,7 +223,7 @@ def test_results_are_sections_with_exact_spans(filled: Library) -> None:
     assert GUIDE[result.start : result.end] == "### Linux\n\nType apt install quire.\n\n"
     assert GUIDE.encode()[result.byte_start : result.byte_end].decode() == GUIDE[result.start : result.end]
     assert (result.start_line, result.end_line, result.depth) == (9, 12, 3)
-    assert result.snippet == "### Linux Type **apt** install quire."
+    assert (result.snippet, result.highlights) == ("### Linux Type apt install quire.", ((15, 18),))
     assert result.document_id == filled.document("docs:guide.md").id  # type: ignore[union-attr]
 
 
@@ -463,7 +465,7 @@ def test_no_result_is_larger_than_asked_for(library: Library, strategy: str) -> 
         source = library.source(f"c:{result.path}")
         part = source[result.byte_start : result.byte_end].decode()
         assert part == source.decode()[result.start : result.end]
-        assert "**sleeps**" in result.snippet
+        assert [result.snippet[a:b] for a, b in result.highlights] == ["sleeps"]
         assert "zebra sleeps" in part
         assert result.parent
         assert result.parent_tokens > 10_000
@@ -513,11 +515,41 @@ def test_a_result_can_be_explained(filled: Library) -> None:
 def test_snippets_have_at_most_fifty_words_and_mark_whole_words() -> None:
     """Around the match; highlights never in the lines that open or close code."""
     text = "filler " * 200 + "the needle is here " + "filler " * 200
-    shown = snippet(text, {"needl"})
+    shown, highlights = snippet(text, {"needl"})
     assert len(shown.replace("… ", "").replace(" …", "").split()) <= 50
-    assert "**needle**" in shown
-    assert snippet("```needle\nneedle\n```\n", {"needl"}) == "```needle **needle** ```"
-    assert snippet("haystacks", {"hay"}) == "haystacks"
+    assert [shown[a:b] for a, b in highlights] == ["needle"]
+    assert snippet("```needle\nneedle\n```\n", {"needl"}) == ("```needle needle ```", ((10, 16),))
+    assert snippet("haystacks", {"hay"}) == ("haystacks", ())
+    assert snippet("Set LAMP_PORT.", {"port"}) == ("Set LAMP_PORT.", ((9, 13),))
+
+
+TERMS = frozenset({"needl", "port", "斑马", "马斑", "don't", "straße", "3"})
+PIECES = [
+    *"needle Needles LAMP_PORT 斑马斑马 斑马。 'needle' don't Straße 3 x ** ` ~ … é ports-needle".split(),
+    *(" ", "  ", "\n", "\n\n", "\t", "\u00a0", "\u2028", "\n```needle\n", "\n~~~\n", "y" * 45),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=200).map("".join), st.integers(1, 50))
+def test_highlights_are_matches_in_a_snippet_of_the_source(text: str, words: int) -> None:
+    """Issue: snippets are plain; highlights are offsets, in range, sorted and apart."""
+    shown, highlights = snippet(text, TERMS, words)
+    assert all(0 <= a < b <= len(shown) for a, b in highlights)
+    assert all(before[1] <= after[0] for before, after in pairwise(highlights))
+    assert all(analyze.matches(shown[a:b], TERMS) for a, b in highlights)
+    plain = shown.removeprefix("… ").removesuffix(" …")
+    assert plain in " ".join(text.split())
+    assert bool(shown) == bool(text.strip())
+
+
+def test_a_terminal_draws_the_highlights_and_a_pipe_does_not(filled: Library) -> None:
+    """Issue: terminals draw highlights; nothing of that enters the text."""
+    (result, *_) = filled.search("apt quire").results
+    assert render.result_lines(1, result, False)[2] == "     ### Linux Type apt install quire."
+    drawn = render.result_lines(1, result, True)[2]
+    assert drawn == "     ### Linux Type \033[1;33mapt\033[0m install \033[1;33mquire\033[0m."
+    escape = dataclasses.replace(result, snippet="\033[2J apt", highlights=((5, 8),))
+    assert render.result_lines(1, escape, True)[2] == "     \\u{1b}[2J \033[1;33mapt\033[0m"
 
 
 # ------------------------------------------------------------------------------------- reading

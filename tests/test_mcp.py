@@ -92,7 +92,7 @@ def test_add_search_toc_read_and_remove(place: Path) -> None:
         assert said(found).splitlines()[2:] == [
             "> 1. docs:guide.md#install (lines 5–8, 15 of 29 tokens in docs:guide.md#guide; strong match)",
             "> Guide › Install",
-            "> ## Install Use the **package** **manager**.",
+            "> ## Install Use the package manager.",
         ]
         assert "> - #guide Guide (line 1, " in await ask(client, "toc", address="docs:guide.md")
         assert ">   - #install Install (line 5, 15 tokens)" in await ask(client, "toc", address="guide.md")

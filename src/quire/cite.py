@@ -89,7 +89,7 @@ class Citations:
         if is_part and not span.start:
             span = self._shown(document, span)
         text, shown = self._best_text(document, own[0], span)
-        rate = self._rate(text)
+        rate, (brief, highlights) = self._rate(text), snippet(shown, self.terms)
         return Result(
             address=_address(document, section, parts[0], parts[-1]),
             collection=document.collection,
@@ -101,7 +101,8 @@ class Citations:
             trail=titles,
             breadcrumb=breadcrumb(titles),
             header_path=section.header_path,
-            snippet=snippet(shown, self.terms),
+            snippet=brief,
+            highlights=highlights,
             score=round(found.score, 6),
             match=found.hits[0].match,
             start=span.start,

@@ -110,11 +110,13 @@ def by_chunk(store: Store, result: Result) -> list[Result]:
     for chunk_id, hit in zip(result.chunk_ids, hits, strict=True):
         chunk = chunks[hit["chunk"]]
         text = store.passage(chunk.document, chunk.byte_start, chunk.byte_end)
+        brief, highlights = snippet(text, result.explain["terms"])
         found.append(
             replace(
                 result,
                 address=address.of_part(result.address, chunk.part, is_root=result.heading is None),
-                snippet=snippet(text, result.explain["terms"]),
+                snippet=brief,
+                highlights=highlights,
                 score=hit["score"],
                 match=hit["match"],
                 start=chunk.start,

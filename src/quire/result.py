@@ -77,7 +77,8 @@ class Result:
     trail: tuple[str, ...]
     breadcrumb: str
     header_path: str
-    snippet: str
+    snippet: str  # plain text
+    highlights: tuple[tuple[int, int], ...]  # where its matches are: start and end, in characters
     score: float
     match: str
     start: int

@@ -1,4 +1,7 @@
-"""A text and the terms of a query to a snippet: the words around the best matches."""
+"""A text and the terms of a query to a snippet: the words around the best matches, and where they are.
+
+Always: a snippet is plain text, with nothing around a match; highlights are in order and do not overlap.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,34 @@ from itertools import accumulate, pairwise
 
 from quire import analyze
 
+Highlights = tuple[tuple[int, int], ...]  # start and end of each match, in characters
 _LEAD = 5  # words before the first match
 _LONGEST = 20  # characters of a word: a longer one, or a run of a script without spaces, counts as several
+_WORD = re.compile(r"\S+")
 _FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
 
 
-def snippet(text: str, terms: Iterable[str], max_words: int = 50) -> str:
-    """A limited number of words around the best matches, matches in `**`, white space folded."""
+def snippet(text: str, terms: Iterable[str], max_words: int = 50) -> tuple[str, Highlights]:
+    """A limited number of words around the best matches, white space folded; and the offsets of matches."""
     marks = _marks(text, frozenset(terms))
     start = _best_window(text, marks, max_words) if len(text) > 2 * max_words else 0
     shown = _words(max_words).search(text, start)
     if not shown:
-        return ""
+        return "", ()
     start, end = shown.span()
-    places = [start, *(p for a, b, _ in marks if start <= a and b <= end for p in (a, b)), end]
-    pieces = [text[a:b] for a, b in pairwise(places)]
-    marked = "".join(f"**{piece}**" if index % 2 else piece for index, piece in enumerate(pieces))
     before, after = "… " if text[:start].strip() else "", " …" if text[end:].strip() else ""
-    return f"{before}{' '.join(marked.split())}{after}"
+    words = [word.span() for word in _WORD.finditer(text, start, end)]
+    within = [(a, b) for a, b, _ in marks if start <= a and b <= end]
+    return f"{before}{' '.join(text[a:b] for a, b in words)}{after}", _folded(within, words, len(before))
+
+
+def _folded(spans: list[tuple[int, int]], words: list[tuple[int, int]], begin: int) -> Highlights:
+    """Spans of a text where its words are joined by single spaces, from `begin` on."""
+    firsts = [start for start, _ in words]
+    places = list(accumulate((end - start + 1 for start, end in words), initial=begin))
+    numbers = [bisect_right(firsts, start) - 1 for start, _ in spans]
+    moved = [places[number] - firsts[number] for number in numbers]
+    return tuple((start + by, end + by) for (start, end), by in zip(spans, moved, strict=True))
 
 
 @cache

@@ -268,7 +268,7 @@ def test_r16_breadcrumbs(library: quire.Library) -> None:
     library.config = config(NODES)
     library.add(content=GUIDE, path="guide.md", collection="docs")
     (result,) = library.search("apt").results
-    assert (result.breadcrumb, result.snippet) == ("> The Guide › Guide › Install › Linux", "Type **apt**.")
+    assert (result.breadcrumb, result.snippet) == ("> The Guide › Guide › Install › Linux", "Type apt.")
     assert GUIDE[result.start : result.end] == "\nType apt.\n\n"
     shown, _ = cli("context", "apt", "--include", "chunks", "-L", library.url)
     assert "\n> The Guide › Guide › Install › Linux\n```\nType apt.\n```\n" in shown

@@ -188,8 +188,8 @@ def size(result: Result) -> str:
     return f"{result.tokens:,} of {counted(result.parent_tokens, 'token')} in {line(result.parent)}"
 
 
-def result_lines(number: int, result: Result) -> tuple[str, str, str]:
-    """A result in three lines: its address, its place, its snippet."""
+def result_lines(number: int, result: Result, colour: bool) -> tuple[str, str, str]:
+    """A result in three lines: its address, its place, its snippet, with matches in bold if colour is on."""
     where = f"lines {result.start_line}–{result.end_line}, {size(result)}"
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
     where += ", strong match" if result.strength == "strong" else ""
@@ -197,13 +197,17 @@ def result_lines(number: int, result: Result) -> tuple[str, str, str]:
     return (
         f"{number:>3}. {line(result.address)}",
         f"     {line(' › '.join(result.trail))}  ({where})",
-        f"     {safe(result.snippet)}",
+        f"     {_drawn(result.snippet, result.highlights if colour else ())}",
     )
 
 
-def highlighted(text: str, colour: bool) -> str:
-    """A snippet with matches in bold for a terminal; in `**` for a pipe."""
-    return re.sub(r"\*\*(.+?)\*\*", "\033[1;33m\\1\033[0m", text) if colour else text
+def _drawn(text: str, highlights: Iterable[tuple[int, int]]) -> str:
+    """A text with its highlights in bold, as terminals draw it."""
+    drawn, end = "", 0
+    for start, stop in highlights:
+        drawn += f"{safe(text[end:start])}\033[1;33m{safe(text[start:stop])}\033[0m"
+        end = stop
+    return drawn + safe(text[end:])
 
 
 def context_markdown(found: Context) -> str:
