@@ -22,6 +22,7 @@ from quire.tokens import budget_counter
 from tests.mcp_client import (
     GUIDE,
     READING,
+    WRITING,
     ask,
     call,
     outside_quotes,
@@ -71,10 +72,13 @@ def test_annotations_tell_what_only_reads_and_what_destroys(place: Path) -> None
         for tool in (await client.list_tools()).tools:
             hints = tool.annotations
             assert hints is not None
-            assert hints.read_only_hint == (tool.name in READING)
-            assert hints.destructive_hint == (tool.name in ("add", "refresh", "remove", "forget"))
-            assert hints.open_world_hint == (tool.name in ("add", "refresh"))
-            assert hints.idempotent_hint is True
+            given = hints.model_dump(exclude_none=True)
+            told = {"read_only_hint": False, "open_world_hint": True, "destructive_hint": True} | given
+            assert told["read_only_hint"] == (tool.name in READING)
+            assert told["open_world_hint"] == (tool.name in ("add", "refresh"))
+            if tool.name in WRITING:  # of others, the protocol has nothing to say
+                assert told["destructive_hint"] == (tool.name in ("add", "refresh", "remove", "forget"))
+                assert told["idempotent_hint"] is True
 
     talk(parameters(place), work)
 
@@ -84,13 +88,13 @@ def test_add_search_toc_read_and_remove(place: Path) -> None:
 
     async def work(client: Client) -> None:
         assert re.fullmatch(
-            r"2 added, 0 updated, 0 unchanged: 4 chunks in \d+\.\d s\.",
+            r"2 added, 0 updated, 0 unchanged: 4 chunks in \d+\.\d s\.\n\n> - 2 documents in docs",
             await ask(client, "add", sources=["."]),
         )
         found = await call(client, "search", query="package manager", limit=1)
         assert found.structured_content is None
         assert said(found).splitlines()[2:] == [
-            "> 1. docs:guide.md#install (lines 5–8, 15 of 29 tokens in docs:guide.md#guide; strong match)",
+            "> 1. docs:guide.md#install (strong, lines 5–8, about 15 of 29 tokens in docs:guide.md#guide)",
             "> Guide › Install",
             "> ## Install Use the package manager.",
         ]
@@ -99,7 +103,7 @@ def test_add_search_toc_read_and_remove(place: Path) -> None:
         found = await call(client, "read", address="docs:guide.md", heading="Install")
         assert found.structured_content is None
         assert said(found).endswith(
-            "> docs:guide.md#install\n> Guide › Install\n> lines 5–8\n\n"
+            "> docs:guide.md#install\n> Guide › Install\n> lines 5–8, about 15 tokens\n\n"
             "```\n## Install\n\nUse the package manager.\n\n```"
         )
         removed = await ask(client, "remove", addresses=["docs:faq.md"])
@@ -141,7 +145,7 @@ def test_a_context_pack_has_numbered_citations_and_stays_within_its_budget(place
             library.promote("docs:rules.md", "critical")
         pack = await call(client, "context", query="package manager")
         assert pack.structured_content is None
-        assert said(pack).startswith("2 passages, by number. ")
+        assert said(pack).startswith("2 passages. ")
         assert "> [1] docs:rules.md (lines 1–3)\n> Rules\n```\n# Rules\n\nAlways be kind.\n```" in said(pack)
         assert "> [2] docs:guide.md" in said(pack)
         for max_tokens in (200, 230, 300, 500, 1000, 3000, 25_000):
@@ -162,11 +166,12 @@ def test_what_is_remembered_is_recalled_and_forgotten(place: Path) -> None:
     """Issue: remember, learn, recall and forget in MCP; kinds are separate."""
 
     async def work(client: Client) -> None:
-        assert await refused(client, "recall", query="tea") == "Nothing is remembered yet: call remember."
+        nothing = await call(client, "recall", query="tea")
+        assert (said(nothing), nothing.is_error) == ("Nothing is remembered yet: call remember.", False)
+        assert (nothing.meta or {})["quire/results"]["results"] == []
         assert await refused(client, "forget", tags=["a"]) == "Nothing is remembered yet: call remember."
         await ask(client, "add", sources=["."])
-        none = await refused(client, "recall", query="tea")
-        assert "Nothing is remembered yet. Remember with: the tool remember" in none
+        assert await ask(client, "recall", query="tea") == "Nothing is remembered yet: call remember."
         kept = await ask(client, "remember", text="Ada likes green tea.", tags=["ada", "drinks"])
         assert kept == await ask(client, "remember", text="Ada likes green tea.", tags=["ada", "drinks"])
         address = re.search(r"^> (memory:\S+)$", kept, re.MULTILINE)
@@ -187,7 +192,10 @@ def test_what_is_remembered_is_recalled_and_forgotten(place: Path) -> None:
         assert "No match." in await ask(client, "search", query="caffeine")
         assert "No match." in await ask(client, "recall", query="package manager")
         assert "Ada likes green tea." in await ask(client, "read", address=address[1])
-        assert "docs:guide.md" in await refused(client, "forget", addresses=["docs:guide.md"])
+        wrong = await refused(client, "forget", addresses=["docs:guide.md"])
+        assert "is not a memory but of kind document. To remove it: the tool remove" in wrong
+        for named in ({"addresses": [address[1]]}, {"collection": "memory"}):
+            assert "forgotten: the tool forget" in await refused(client, "remove", **named)
         assert "Would forget 1 document." in await ask(client, "forget", tags=["ada"], dry_run=True)
         assert f"> - {address[1]}" in await ask(client, "forget", tags=["ada"])
         assert "1 result" in await ask(client, "recall", query="tea")
@@ -353,7 +361,7 @@ def test_a_long_document_is_cut_with_a_notice_and_read_on_by_cursor(place: Path)
         cut = re.search(r'cursor="([^"]+)"$', shown)
         assert max_tokens - 200 < tokens_of(shown) <= max_tokens or not cut
         piece = re.search(r"^```\n(.*)^```", shown, re.DOTALL | re.MULTILINE)
-        where = re.search(r"^> lines ([\d,]+)–([\d,]+)$", shown, re.MULTILINE)
+        where = re.search(r"^> lines ([\d,]+)–([\d,]+), about", shown, re.MULTILINE)
         assert piece
         assert where
         first = sum(text.count("\n") for text in pieces) + 1
@@ -459,7 +467,7 @@ def test_pages_of_a_passage_join_to_it_within_the_budget(
     tokens, text, cursor, pieces = TokenSettings(counting), visible(text), "", list[str]()
     while True:
         page = Page("read", arguments_with(max_tokens, cursor), "v1", tokens)
-        shown = page.passage(head, text, 1)
+        shown, _ = page.passage(head, text, 1)
         assert page.count(shown) <= max_tokens
         end = len(text)
         if cut := re.search(r'and cursor="(([^."]+)[^"]+)"$', shown):

@@ -38,6 +38,7 @@ class Citations:
         self.judge, self.counter, self.explain = judge, counter, explain
         self.terms = _terms_of(asked)
         self.stale: dict[int, bool] = {}
+        self.tags: dict[int, tuple[str, ...]] = {}
         self.damaged: list[str] = []  # addresses of documents that cannot be cited
         self.sections: dict[tuple[int, int], SectionRow] = {}
         self.intact: dict[int, bool] = {}  # documents that were compared with their checksums
@@ -62,6 +63,7 @@ class Citations:
         chunks = self.store.chunks([hit.chunk for found in merged for hit in found.hits])
         self.sections |= self.store.lineages({(found.document, found.section) for found in merged})
         ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
+        self.tags |= self.store.tags({found.document for found in merged})
         results = [self._one(found, rows[found.document], chunks, ranks) for found in merged]
         sure = [confidence(told, self.judge) for told in evidence_of(merged, len(self.terms))]
         return [
@@ -124,6 +126,8 @@ class Citations:
             promotion=document.promotion,
             stale=self._is_stale(document),
             verified=self.intact.get(found.document, False),
+            tags=self.tags.get(document.seq, ()),
+            updated_at=document.updated_at,
             explain=self._explanation(found, ranks) if self.explain else {},
         )
 

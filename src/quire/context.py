@@ -70,6 +70,7 @@ class Match:
     end: int
     hits: tuple[tuple[int, int], ...]
     score: float
+    strength: str = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class Passage:
     promotion: str
     reason: str  # critical, match or parent; neighbours join the passage beside them
     verified: bool = True  # the whole document was compared with its checksum
+    strength: str = "none"  # of the best match in it: strong, weak or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +346,14 @@ class _Packing:
             tokens=self.counter.count(source.text, start, end),
             promotion=source.promotion,
             reason=piece.reason,
+            strength=self._strength(piece),
         )
+
+    def _strength(self, piece: _Piece) -> str:
+        """That of the best match in a piece."""
+        near = [match for match in self.matches if match.source is piece.source]
+        found = {match.strength for match in near if match.start < piece.end and piece.start < match.end}
+        return next((strength for strength in ("strong", "weak") if strength in found), "none")
 
     def _cited(self, piece: _Piece) -> _Cited:
         source = piece.source

@@ -100,4 +100,6 @@ class Result:
     verified: bool = False  # whether its document was compared with its checksum, and is what was written
     confidence: float = 0.0  # the chance that it answers, from 0 to 1: a lower bound
     strength: str = "none"  # strong, weak, or none if it has little to do with the query
+    tags: tuple[str, ...] = ()  # of its document
+    updated_at: int = 0  # milliseconds: when this version of its document was stored
     explain: dict[str, Any] = field(default_factory=dict, compare=False)

@@ -126,7 +126,7 @@ def add(
     if source.type in ("page", "site"):
         report = pages.add_pages(store, source, config, progress=progress)
         _note([_checked(source, report, "")], store)
-        return report
+        return _with_places(report, source, store)
     plan = _plan_added(store, source, config, prune)
     twice = named.held_twice(store, source)
     ignored = named.ignored_collection(store, source.place, config) if wanted.collection is None else ""
@@ -137,6 +137,16 @@ def add(
         store.drop_sources([source])  # adding failed: there is nothing to follow
     else:
         _note([_checked(source, report, plan.problem if prune else "")], store)
+    return _with_places(report, source, store)
+
+
+def _with_places(report: Report, source: SourceRow, store: Store) -> Report:
+    """A report that says where the documents of a source are: the address of one, else their collection."""
+    held = {member.document for member in store.members(source.collection, source.kind, source)}
+    if len(held) == 1:
+        report.addresses += [row.address for row in store.documents_by_row(held).values()]
+    elif held:
+        report.collections[source.collection] = len(held)
     return report
 
 

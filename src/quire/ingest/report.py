@@ -33,7 +33,8 @@ class Report:
     chunks: int = 0
     bytes: int = 0
     seconds: float = 0.0
-    addresses: list[str] = field(default_factory=list)  # of documents given as text
+    addresses: list[str] = field(default_factory=list)  # of single documents: texts, files, pages
+    collections: dict[str, int] = field(default_factory=dict)  # documents of larger sources, by collection
     pending: int = 0  # chunks left to `quire embed`: they can be searched, and could be understood better
     pending_seconds: float = 0.0  # that this would take; 0 if that is not known
 
@@ -64,3 +65,4 @@ class Report:
             getattr(self, listed).extend(getattr(more, listed))
         self.pending, self.pending_seconds = more.pending, more.pending_seconds  # the last run knows best
         self.kinds = dict(Counter(self.kinds) + Counter(more.kinds))
+        self.collections = dict(Counter(self.collections) + Counter(more.collections))

@@ -12,7 +12,7 @@ from quire import reading, records, retaking, searcher
 from quire.address import is_in_collection, of_document, parse_id
 from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
-from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError
+from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
 from quire.ingest import named
 from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
@@ -21,11 +21,13 @@ from quire.progress import Progress, Silent
 from quire.reading import Reading
 from quire.records import StoredChunk, StoredSection
 from quire.searcher import Found
+from quire.sources import entries
 from quire.stores import Counts, DocumentRow, Filters, active_model
 from quire.tokens import budget_counter
 from quire.tree import Tree
 
 log = logging.getLogger("quire")
+KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
 _PACKED = 30  # the most results in a context pack
 _FEW = 4  # chunks that are embedded before an answer
 
@@ -113,9 +115,18 @@ class Finding(Embeddings):
         return replace(self.config.search, **changes)  # type: ignore[arg-type]
 
     @reads
-    def documents(self, collection: str | None = None) -> list[DocumentRow]:
-        """The documents of a collection, or all."""
-        return self.store.documents(Filters(collection))
+    def documents(
+        self,
+        collection: str | None = None,
+        *,
+        paths: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        kind: str | None = None,
+    ) -> list[DocumentRow]:
+        """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind."""
+        if kind is not None and kind not in KINDS:
+            raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, KINDS)}")
+        return self.store.documents(replace(_filters(collection, paths, tags), kinds=(kind,) if kind else ()))
 
     def document(self, address: str) -> DocumentRow | None:
         """One document by its address, path or id; None if there is none."""
@@ -253,7 +264,8 @@ class Finding(Embeddings):
         for result, ids in zip(found.results, hits, strict=True):
             source = self._pack_source(rows[chunks[ids[0]].document], sources)
             spans = tuple((chunks[chunk].start, chunks[chunk].end) for chunk in ids)
-            matches.append(Match(source, result.address, result.start, result.end, spans, result.score))
+            cited = result.address, result.start, result.end
+            matches.append(Match(source, *cited, spans, result.score, result.strength))
         return matches
 
     def _pack_source(self, row: DocumentRow, known: dict[int, Source]) -> Source:

@@ -262,7 +262,8 @@ class Indexing(Embeddings):
         """Remove documents by address or id, or a collection, or some paths of it; returns what was removed.
 
         A branch of a project is the collection `project@branch`; `project@*` are all its branches. What is
-        removed stays removed: a refresh does not bring it back, adding it by name does. `purge` also erases
+        removed stays removed: a refresh does not bring it back, adding it by name does. Memories and
+        knowledge are refused: `forget` deletes them. `purge` also erases
         what is left of removed documents in the library's files, also alone. `dry_run` only returns what
         would go.
         """
@@ -280,6 +281,7 @@ class Indexing(Embeddings):
             rows = []
         else:
             raise SettingError("remove", "Name what to remove: addresses, or a collection")
+        _check_removable(rows, collection)
         if not dry_run and collection is not None and not within:
             sync.remove_collection(self.store, collection, rows)
         elif not dry_run:
@@ -318,6 +320,15 @@ class Indexing(Embeddings):
             raise SettingError("promotion", f"{document.address} is external, and those have none")
         self.store.promote(document.seq, level)
         return self._document(address)[0]
+
+
+def _check_removable(rows: Iterable[DocumentRow], collection: str | None) -> None:
+    """Raise SettingError for memories and knowledge: they are forgotten, which leaves nothing of them."""
+    for row in rows:
+        if row.kind in entries.KINDS:
+            name = f"--collection {row.collection}" if collection else row.address
+            is_kept = f"{row.address} is of kind {row.kind}, which is not removed but forgotten"
+            raise SettingError("remove", f"{is_kept}: quire forget {name}")
 
 
 def _log_change(change: DocumentChange) -> None:

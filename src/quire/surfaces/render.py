@@ -192,7 +192,7 @@ def result_lines(number: int, result: Result, colour: bool) -> tuple[str, str, s
     """A result in three lines: its address, its place, its snippet, with matches in bold if colour is on."""
     where = f"lines {result.start_line}–{result.end_line}, {size(result)}"
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
-    where += ", strong match" if result.strength == "strong" else ""
+    where += f", {result.strength} match" if result.strength != "none" else ""
     where += ", changed since" if result.stale else ""
     return (
         f"{number:>3}. {line(result.address)}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.errors import NoResults
+from quire.errors import NoResults, no_collection
 from quire.surfaces.cli import opening, options, output, parsing
 from quire.surfaces.cli.group import quire
 
@@ -144,24 +144,39 @@ def chunks(library: str | None, address: str, as_json: bool) -> None:
 @quire.command("list")
 @options.library_option
 @click.option("-c", "--collection", help="Only this collection.")
+@options.path_option
+@options.tag_option
+@click.option("--kind", help="Only document, external, memory or knowledge.")
 @options.json_flag
-def list_documents(library: str | None, collection: str | None, as_json: bool) -> None:
+def list_documents(
+    library: str | None,
+    collection: str | None,
+    paths: tuple[str, ...],
+    tags: tuple[str, ...],
+    kind: str | None,
+    as_json: bool,
+) -> None:
     """List the documents in a library, and about how many tokens a read of each takes.
 
     \b
     Examples:
       quire list
       quire list -c docs --json
+      quire list --path 'guides/*' --tag draft
+      quire list --kind memory
     """
     from quire.surfaces import render
 
     with opening.open_library(library) as opened:
-        rows = opened.documents(collection)
-        if collection is not None and not rows:
-            opened.search("a", collection=collection)  # raises NoResults, naming the nearest
+        rows = opened.documents(collection, paths=paths, tags=tags, kind=kind)
+        if collection is not None and not opened.documents(collection):
+            raise no_collection(collection, opened.store.collections())
     for row in rows:
         if as_json:
             output.print_json(render.document_json(row))
         else:
             size = f"about {render.counted(render.reading_tokens(row), 'token')}"
             click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({size})")
+    if not rows and (paths or tags or kind):
+        output.note("No document is within these filters.")
+        sys.exit(render.NOTHING)

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from quire.address import meant
 from quire.errors import SettingError, nearest
 
+_UNSAID = ("title", "minLength", "maxLength", "maxItems")  # checked, but not told: each word costs tokens
 MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS = 6000, 200, 25_000
 
 
@@ -26,18 +27,14 @@ def _as_list(value: object) -> object:
 
 MaxTokens = Annotated[
     int,
-    Field(ge=LEAST_TOKENS, le=MOST_TOKENS, description="The longest answer in tokens; a longer one is cut."),
+    Field(ge=LEAST_TOKENS, le=MOST_TOKENS, description="The longest answer, in tokens."),
 ]
-Cursor = Annotated[
-    str, Field(max_length=200, description="From an answer that was cut: repeat its arguments with this.")
-]
-Collection = Annotated[
-    str, Field(max_length=500, description="Only this collection, as named by list; all if left out.")
-]
+Cursor = Annotated[str, Field(max_length=200, description="From a cut answer; repeat its arguments.")]
+Collection = Annotated[str, Field(max_length=500, description="Only this collection.")]
 Address = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(meant)]
 NameList = Annotated[list[Address], Field(max_length=1000), BeforeValidator(_as_list)]
 Paths = Annotated[NameList, Field(description="Only paths that begin so, or match a pattern with *.")]
-Tags = Annotated[NameList, Field(description="Words to sort entries by; an entry must have all of them.")]
+Tags = Annotated[NameList, Field(description="Words to sort by; what is found has all of them.")]
 Question = Annotated[
     str,
     Field(
@@ -50,8 +47,18 @@ Background = Annotated[bool, Field(description="Return at once with a job, whose
 Limit = Annotated[int, Field(ge=1, le=100, description="How many results.")]
 Mode = Annotated[
     Literal["hybrid", "keyword", "semantic"],
-    Field(description="By words and meaning, by words alone, or by meaning alone."),
+    Field(description="By words and meaning, or by one alone."),
 ]
+
+
+def _brief(argument: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an argument without lengths that nobody reaches, and without an empty default."""
+    shown = {name: value for name, value in argument.items() if name not in _UNSAID}
+    shown |= {"items": _brief(shown["items"])} if "items" in shown else {}
+    shown |= {"enum": [value for value in shown["enum"] if value]} if "enum" in shown else {}
+    if not shown.get("default", True):
+        del shown["default"]
+    return shown
 
 
 class Arguments(BaseModel):
@@ -64,8 +71,7 @@ class Arguments(BaseModel):
         """The JSON schema, without what the tool's name and description already say."""
         schema = cls.model_json_schema()
         del schema["title"], schema["description"]
-        for argument in schema["properties"].values():
-            del argument["title"]
+        schema["properties"] = {name: _brief(argument) for name, argument in schema["properties"].items()}
         return schema
 
     @classmethod

@@ -72,6 +72,11 @@ class Job(Silent):
             raise Stopped
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has ended, one way or another."""
+        return self.state not in ("waiting", "running")
+
+    @property
     def so_far(self) -> str:
         """The progress, in words."""
         failed = f", {self.failed:,} failed" if self.failed else ""
@@ -97,6 +102,20 @@ class Job(Silent):
         else:
             self.state = "failed" if work.result().error else "done"
             self.result = work.result().text
+
+
+class Unasked(Job):
+    """A job that nobody asked for: it is shown as soon as it has something to do."""
+
+    def __init__(self, what: str, show: Callable[[Job], object]) -> None:
+        super().__init__(what)
+        self._show = show
+
+    def begin(self, work: str, total: int, unit: str) -> None:
+        """Begin a piece of work, and show the job."""
+        super().begin(work, total, unit)
+        self.state = "running"
+        self._show(self)
 
 
 class Watching:
@@ -132,11 +151,15 @@ class Watching:
             library.watch(on_note=log.info, stop=self._stop)
 
 
-class Deepening(Silent):
-    """A thread that embeds what was left to `quire embed`, while the server has nothing better to do."""
+class Deepening:
+    """A thread that embeds what was left to `quire embed`, while the server has nothing better to do.
 
-    def __init__(self, url: str, config: Config) -> None:
-        self._url, self._config = url, config
+    Each run is a job, which can be stopped; the next begins after the next write.
+    """
+
+    def __init__(self, url: str, config: Config, show: Callable[[Job], object] = lambda _: None) -> None:
+        self._url, self._config, self._show = url, config, show
+        self._job = Unasked("embedding", show)
         self._wanted, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="deepen", daemon=True)
 
@@ -152,30 +175,33 @@ class Deepening(Silent):
     def stop(self) -> None:
         """Stop it between two transactions, unless that takes long."""
         self._ended.set()
+        self._job.stop.set()
         self._wanted.set()
         if self._thread.ident:
             self._thread.join(_END)
-
-    def advance(self, amount: int, failed: int = 0) -> None:  # noqa: ARG002
-        """Go on, unless it is to end."""
-        if self._ended.is_set():
-            raise Stopped
 
     def _run(self) -> None:
         lower_priority()
         while not self._ended.wait(_BEFORE_WATCHING):
             self._wanted.wait()
             self._wanted.clear()
-            with suppress(NoResults, Stopped):  # no library yet: an agent may make one
-                self._embed()
+            job = self._job = Unasked("embedding", self._show)
+            if not self._ended.is_set():
+                self._embed(job)
 
-    def _embed(self) -> None:
+    def _embed(self, job: Job) -> None:
         from quire.library import Library
 
         try:
             with Library.open(self._url, config=self._config) as library:
-                library.deepen(progress=self)
+                library.deepen(progress=job)
+            job.state = "done"
+        except Stopped:
+            job.state = "stopped"
+        except NoResults:  # no library yet: an agent may make one
+            job.state = "done"
         except QuireError as problem:
+            job.state, job.result = "failed", str(problem)
             log.info("not embedded: %s", problem)
 
 

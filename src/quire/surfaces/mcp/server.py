@@ -44,6 +44,7 @@ from quire.errors import NoResults, QuireError, SettingError, SourceError, neare
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
 from quire.surfaces.mcp.jobs import Deepening, Job, Nothing, Threads, Watching
+from quire.surfaces.mcp.results import RESULTS
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
 from quire.surfaces.mcp.writing import Add, Refresh
@@ -83,7 +84,7 @@ class Service:
         self.jobs: dict[str, Job] = {}
         self.background: Watching | Deepening | None = None
         if not read_only:
-            self.background = Watching(url, config) if watch else Deepening(url, config)
+            self.background = Watching(url, config) if watch else Deepening(url, config, self._remember)
         wakes = self.background.wake if isinstance(self.background, Deepening) else lambda: None
         self.threads = Threads(url, config, wakes)
         # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
@@ -144,10 +145,10 @@ class Service:
                 return await self.threads.write(partial(_run, tool, asked), create=tool.creates)
             return await self.threads.read(partial(_run, tool, asked))
         except Nothing:
-            return text.nothing(tool.of_entries, self.read_only)
+            return text.nothing(tool.of_entries, self.read_only, is_answer=tool.name == "recall")
 
     async def _status(self, asked: reading.Status) -> Answer:
-        jobs = [job.told() for job in self.jobs.values()]
+        jobs = [job.told() for job in list(self.jobs.values())]
         roots, settings = list(map(str, self.roots)), self.config.tokens
         library = redact.url(self.threads.url)
         about = {"library": library, "read_only": self.read_only, "roots": roots, "jobs": jobs}
@@ -156,7 +157,19 @@ class Service:
         except Nothing:
             return reading.status(None, asked, about, settings)
 
+    def _cancel(self, name: str) -> Answer:
+        """Stop a job between two transactions."""
+        job = self.jobs.get(name)
+        if job is None:
+            raise SettingError("cancel", f"there is no job {name!r}. {nearest(name, self.jobs)}")
+        if not job.is_over:
+            job.stop.set()
+        how = job.state if job.is_over else "stops soon. What it has written is whole"
+        return Answer(f"Job {job.id}: {how}.")
+
     async def _add(self, asked: Add, context: ServerRequestContext[Any]) -> Answer:
+        if asked.cancel:
+            return self._cancel(asked.cancel)
         if bool(asked.content) == bool(asked.sources) or (asked.path and not asked.content):
             raise SettingError(
                 "add", "needs either sources, or content, perhaps with a path to file it under"
@@ -179,7 +192,8 @@ class Service:
         work = self.threads.write(partial(do, job), create=create)
         work.add_done_callback(job.ended)
         if asked.background:
-            return Answer(f"Job {job.id} has begun. status shows how it is getting on.")
+            how = f'status shows how it is getting on; add with cancel="{job.id}" stops it'
+            return Answer(f"Job {job.id} has begun: {how}.")
         try:
             return await _watched(job, work, context)
         except Nothing:
@@ -189,10 +203,13 @@ class Service:
 
     def _job(self, what: str) -> Job:
         """A new job. The oldest finished ones are dropped."""
-        ended = [job.id for job in self.jobs.values() if job.state not in ("waiting", "running")]
-        for old in ended[: max(0, len(self.jobs) - _MOST_JOBS + 1)]:
-            del self.jobs[old]
-        job = Job(what)
+        return self._remember(Job(what))
+
+    def _remember(self, job: Job) -> Job:
+        known = list(self.jobs.values())  # a thread that embeds adds to them, too
+        ended = [old.id for old in known if old.is_over]
+        for old in ended[: max(0, len(known) - _MOST_JOBS + 1)]:
+            self.jobs.pop(old, None)
         self.jobs[job.id] = job
         return job
 
@@ -257,11 +274,10 @@ def _is_fresh(url: str, config: Config, read_only: bool) -> bool:
 
 
 def _result(answer: Answer) -> CallToolResult:
-    """An answer as the protocol has it; programs find an error in `_meta`."""
+    """An answer as the protocol has it; programs find results and errors in `_meta`."""
     content, error = TextContent(type="text", text=answer.text), _error(answer)
-    return CallToolResult(
-        content=[content], structured_content=answer.data, is_error=bool(error), _meta=error or None
-    )
+    meta = error or ({RESULTS: answer.results} if answer.results else None)
+    return CallToolResult(content=[content], structured_content=answer.data, is_error=bool(error), _meta=meta)
 
 
 def _error(answer: Answer) -> dict[str, Any]:
@@ -274,20 +290,31 @@ def _told(tool: Tool) -> Told:
         name=tool.name,
         description=tool.arguments.__doc__,
         input_schema=tool.arguments.schema_of(),
-        annotations=ToolAnnotations(
-            read_only_hint=not tool.writes,
-            destructive_hint=tool.destructive,
-            idempotent_hint=True,
-            open_world_hint=tool.open_world,
-        ),
+        annotations=_hints(tool),
     )
+
+
+def _hints(tool: Tool) -> ToolAnnotations:
+    """What differs from the protocol's defaults: only what writes can destroy or be repeated."""
+    near = None if tool.open_world else False
+    if not tool.writes:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=near)
+    destructive = None if tool.destructive else False
+    return ToolAnnotations(destructive_hint=destructive, idempotent_hint=True, open_world_hint=near)
 
 
 def _run(tool: Tool, asked: Any, library: Library) -> Answer:
     if not tool.creates and not library.store.collections():
         raise Nothing
     assert tool.run is not None  # noqa: S101
-    return library.fresh(partial(tool.run, library, asked)) if not tool.writes else tool.run(library, asked)
+    if tool.writes:
+        return tool.run(library, asked)
+    try:
+        return library.fresh(partial(tool.run, library, asked))
+    except NoResults as problem:
+        if tool.of_entries and problem.details.get("missing") == "memories":
+            raise Nothing from None
+        raise
 
 
 def _refresh(asked: Refresh, job: Job, library: Library) -> Answer:

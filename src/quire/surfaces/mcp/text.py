@@ -26,6 +26,7 @@ from quire.errors import (
     SourceError,
 )
 from quire.surfaces import render
+from quire.surfaces.mcp.results import as_data
 from quire.tokens import Counter, budget_counter
 
 if TYPE_CHECKING:
@@ -40,15 +41,19 @@ _LONGEST_ERROR = 400  # characters: one may name every heading of a document
 _ERROR_TOKENS = 150  # with the advice, less than the least max_tokens
 _MOST_VALUES = 20  # of a list in an error
 _DOTS = 4  # tokens that the mark of a cut can take
-# The commands in the library's messages, and what agents do instead.
-_FOR_AGENTS = {
-    "quire add ./docs": "the tool add",
-    "quire remember TEXT": "the tool remember",
-    "quire recall": "the tool recall",
-    "quire list": "the tool list",
-    "quire refresh": "the tool add",
-}
-_COMMAND = re.compile("|".join(map(re.escape, _FOR_AGENTS)))
+# What only a person can type.
+_COMMANDS = (
+    "add|backup|chunk|config|copy|doctor|embed|export|import|init|learn|refresh|remove|restore|sources|trust"
+)
+# Commands and options in the library's messages, and what agents do instead.
+_FOR_AGENTS = (
+    (re.compile(r"\bquire (add) (?:\./docs|https://example\.com/guide)"), r"the tool \1"),
+    (re.compile(r"\bquire (remember) TEXT|\bquire (recall|list|refresh)\b(?! --)"), r"the tool \1\2"),
+    (re.compile(r"\bquire (forget|remove) (?!--purge).+"), r"the tool \1"),
+    (re.compile(r"\bquire chunks ADDRESS"), "the tool read, with chunks"),
+    (re.compile(r": -c NAME"), ""),
+    (re.compile(rf"\b(?:type: )?(?<!must type: )(?=quire (?:{_COMMANDS})\b)"), "a person must type: "),
+)
 _ADVICE: dict[type[QuireError], str] = {
     NoResults: "Nothing of that name. Call list for documents, toc for headings, add for what is missing.",
     SettingError: "An argument is wrong. Put it right and call again.",
@@ -61,11 +66,12 @@ _ADVICE: dict[type[QuireError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a tool: text, and the same as data for clients that can use it."""
+    """The answer of a tool: text for models, and the same as data."""
 
     text: str
-    data: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None  # code, message and details
+    data: dict[str, Any] | None = None  # for clients that show it to models, some of them instead of the text
+    error: dict[str, Any] | None = None  # for programs: code, message and details
+    results: dict[str, Any] | None = None  # for programs: see `results.py`
 
 
 def visible(text: str) -> str:
@@ -93,9 +99,21 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text}{end}{fence}"
 
 
+def for_agents(text: str) -> str:
+    """A message of the library with tools in place of commands."""
+    for command, instead in _FOR_AGENTS:
+        text = command.sub(instead, text)
+    return text
+
+
 def quoted_note(text: str) -> str:
-    """A note of the library, quoted because it may name headings, with tools in place of commands."""
-    return quoted(_COMMAND.sub(lambda found: _FOR_AGENTS[found[0]], text))
+    """A note of the library for agents, quoted because it may name headings."""
+    return quoted(for_agents(text))
+
+
+def item(text: str) -> str:
+    """A message of the library for agents, as one of a list."""
+    return f"> - {on_one_line(for_agents(text))}"
 
 
 def failure(error: QuireError) -> Answer:
@@ -104,7 +122,7 @@ def failure(error: QuireError) -> Answer:
     said, counter = quoted_note(str(error)), budget_counter(DEFAULT.tokens)
     end = min(_LONGEST_ERROR, counter.reach(said, 0, len(said), _ERROR_TOKENS))
     said = said if len(said) <= end else f"{said[:end]}…"
-    return Answer(f"{advice}\n\n{said}", error=error.to_json())
+    return Answer(f"{advice}\n\n{said}", error=error.to_json() | {"message": for_agents(str(error))})
 
 
 def internal_failure(tool: str) -> Answer:
@@ -113,13 +131,15 @@ def internal_failure(tool: str) -> Answer:
     return Answer(said, error=InternalError(said).to_json())
 
 
-def nothing(of_entries: bool, read_only: bool) -> Answer:
-    """What to do if there is no library, or nothing in it."""
+def nothing(of_entries: bool, read_only: bool, *, is_answer: bool = False) -> Answer:
+    """What to do if there is no library, or nothing in it. To recall nothing is an answer, not an error."""
     what, tool, command = ("indexed", "add", "quire add ./docs")
     if of_entries:
         what, tool, command = ("remembered", "remember", "quire remember TEXT")
     how = f"a person must type: {command}" if read_only else f"call {tool}"
     said = f"Nothing is {what} yet: {how}."
+    if is_answer:
+        return Answer(said, results=as_data("recall", (), total=0, cursor=None, notes=[]))
     missing = "memories" if of_entries else "documents"
     return Answer(said, error=NoResults(said, missing=missing).to_json())
 
@@ -233,6 +253,10 @@ class Page:
             kept.append(row)
         return kept
 
+    def rest(self, end: int, total: int) -> str | None:
+        """The cursor for what is left; None if nothing is."""
+        return self.cursor(end) if end < total else None
+
     def _more(self, end: int, total: int, cursors: bool) -> str:
         if not cursors:
             return f"{total - end:,} more are not shown."
@@ -242,14 +266,17 @@ class Page:
     def _go_on(self, place: int) -> str:
         return f'For the rest, call {self.tool} with the same arguments and cursor="{self.cursor(place)}"'
 
-    def passage(self, head: str, text: str, first_line: int) -> str:
-        """As much of a visible text as fits, from the page's start on, in a fence under its citation."""
+    def passage(self, head: str, text: str, first_line: int, about: str = "") -> tuple[str, int]:
+        """As much of a visible text as fits, from the page's start on, and where it ends.
+
+        It is in a fence under its citation: the head, its lines, and what is said about it.
+        """
         start, room = self.start, self.max_tokens
         line = first_line + text.count("\n", 0, start)
         while True:
             end = self._edge(text, start, room)
             piece = text[start:end]
-            where = f"> lines {line:,}–{line + piece[:-1].count(chr(10)):,}"
+            where = f"> lines {line:,}–{line + piece[:-1].count(chr(10)):,}{about}"
             parts = [self.clip(head, self.max_tokens // 3), where, "", fenced(piece)]
             if end < len(text):
                 last = line + text.count("\n", start, len(text) - 1)
@@ -257,7 +284,7 @@ class Page:
             answer = "\n".join(parts)
             over = self.count(answer) - self.max_tokens
             if over <= 0 or room <= 1:
-                return self.clip(answer, self.max_tokens)
+                return self.clip(answer, self.max_tokens), end
             room -= min(over, room // 2)
 
     def _edge(self, text: str, start: int, room: int) -> int:

@@ -21,7 +21,7 @@ from quire.surfaces.mcp.arguments import (
     Paths,
     Tags,
 )
-from quire.surfaces.mcp.text import Answer, Page, on_one_line, page_of
+from quire.surfaces.mcp.text import Answer, Page, item, on_one_line, page_of
 
 if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no library
     from quire.ingest.report import Report
@@ -39,13 +39,12 @@ class Add(Arguments):
         str, Field(max_length=1000, description="What to call the content, as in notes/a.md.")
     ] = ""
     title: Annotated[str, Field(max_length=500, description="The title of the content.")] = ""
-    collection: Annotated[
-        str, Field(max_length=500, description="What to file it under; else the folder's name, or content.")
-    ] = ""
-    external: Annotated[bool, Field(description="Other people's documents, which cannot be promoted.")] = (
-        False
-    )
+    collection: Annotated[str, Field(max_length=500, description="What to file it under.")] = ""
+    external: Annotated[bool, Field(description="Other people's: cannot be promoted.")] = False
     background: Background = False
+    cancel: Annotated[
+        str, Field(max_length=50, description="Instead, stop this job, as status names it.")
+    ] = ""
     max_tokens: MaxTokens = MAX_TOKENS
 
 
@@ -63,7 +62,7 @@ def checked(asked: Refresh, changes: Changes, settings: TokenSettings) -> Answer
     lines = [*render.changes_lines(changes)]
     lines += [f"failed: {one.source}: {one.reason}" for one in changes.failed]
     head = f"{render.counted(len(lines), 'document')} to bring up to date." if lines else "All is up to date."
-    rows = [f"> - {on_one_line(line)}" for line in lines]
+    rows = list(map(item, lines))
     return Answer(page.rows(head, rows, len(rows), cursors=False)[0])
 
 
@@ -75,8 +74,9 @@ def indexed(asked: Add | Refresh, report: Report, settings: TokenSettings) -> An
     lines += [f"warning: {said}" for said in report.warnings]
     lines += [f"kept, though its file is gone: {address}" for address in report.missing]
     lines += [f"its address: {address}" for address in report.addresses]
+    lines += [f"{render.counted(n, 'document')} in {name}" for name, n in report.collections.items()]
     lines += ["searchable now; deeper meaning follows"] if report.pending else []
-    rows = [f"> - {on_one_line(line)}" for line in lines]
+    rows = list(map(item, lines))
     text, _ = page.rows(f"{render.report_line(report)}.", rows, len(rows), cursors=False)
     failed = render.report_code(report) == render.FAILED
     return Answer(text, error=render.report_error(report) if failed else None)
