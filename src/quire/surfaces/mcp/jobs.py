@@ -112,10 +112,11 @@ class Unasked(Job):
         self._show = show
 
     def begin(self, work: str, total: int, unit: str) -> None:
-        """Begin a piece of work, and show the job."""
+        """Begin a piece of work, and show the job if that is more than to wait."""
         super().begin(work, total, unit)
         self.state = "running"
-        self._show(self)
+        if total:
+            self._show(self)
 
 
 class Watching:

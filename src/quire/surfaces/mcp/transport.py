@@ -10,11 +10,12 @@ import hmac
 import ipaddress
 import json
 import logging
+import os
 import re
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -50,7 +51,15 @@ def serve(service: Service) -> None:
             await service.server.run(received, outgoing, options)
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait for the thread that reads stdin
-    _until_done(service, lambda: anyio.run(main))
+    _until_done(service, lambda: _until_left(main))
+
+
+def _until_left(main: Callable[[], Awaitable[None]]) -> None:
+    """Run a server until its client closes standard input, or reads standard output no longer."""
+    try:
+        anyio.run(main)
+    except* (BrokenPipeError, ConnectionResetError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout at its end
 
 
 async def _relay(
@@ -134,6 +143,13 @@ def _until_done(service: Service, run: Callable[[], None]) -> None:
 def _log_to_stderr() -> None:
     """Log warnings and worse of everything that runs here; --log-level decides for Quire itself."""
     logging.basicConfig(level=logging.WARNING, handlers=[logs.handler(logging.BASIC_FORMAT)])
+    logging.getLogger("mcp.server.streamable_http").addFilter(_is_no_departure)
+
+
+def _is_no_departure(record: logging.LogRecord) -> bool:
+    """Whether a record tells of something else than a client that hung up before it had asked."""
+    problem = record.exc_info and record.exc_info[0]
+    return not (problem and problem.__name__ == "ClientDisconnect")
 
 
 def _is_local(host: str) -> bool:
