@@ -1,4 +1,4 @@
-"""Writes the table of tools and the exchange in docs/mcp.md: python -m tests.mcp_docs"""
+"""Writes the tables and the exchange in docs/mcp.md, and the schema of answers: python -m tests.mcp_docs"""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from typing import Any
 import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from pydantic import BaseModel
 
+from quire.surfaces.mcp.results import Place, Results
 from quire.surfaces.mcp.text import fenced
 from quire.surfaces.mcp.tools import TOOLS
 from tests import forks
 from tests.mcp_client import ask
 
 PAGE = Path(__file__).parents[1] / "docs" / "mcp.md"
+SCHEMA = PAGE.with_name("results.schema.json")
 DOCUMENTS = {
     "guide.md": "# Lamp\n\nLamp is a small web server.\n\n## Install\n\n```\npip install lamp\n```\n\n"
     "## Deploy\n\nCopy the folder to the server and run `lamp start`.\n\n### Rolling back\n\n"
@@ -44,6 +47,18 @@ def table() -> str:
     return "\n".join(rows)
 
 
+def fields(head: str, model: type[BaseModel]) -> str:
+    """A row for each field of a model."""
+    rows = [f"| {head} | what it is |", "|---|---|"]
+    rows += [f"| `{name}` | {field.description} |" for name, field in model.model_fields.items()]
+    return "\n".join(rows)
+
+
+def schema() -> str:
+    """The JSON schema of answers in `_meta`."""
+    return json.dumps(Results.model_json_schema(), indent=2) + "\n"
+
+
 async def exchange(folder: Path) -> str:
     """What a client and a server say to each other about two small documents."""
     (folder / "lamp").mkdir()
@@ -65,9 +80,14 @@ def written(page: str) -> str:
     """The page with what the code says in it."""
     with tempfile.TemporaryDirectory() as folder:
         told = anyio.run(exchange, Path(folder))
-    page = re.sub(r"^\| tool .*?\n\n", lambda _: f"{table()}\n\n", page, flags=re.DOTALL | re.MULTILINE)
+    tables = {"tool": table(), "field": fields("field", Results)}
+    tables["field of a result"] = fields("field of a result", Place)
+    for head, shown in tables.items():
+        start = page.index(f"| {head} |")
+        page = page[:start] + shown + page[page.index("\n\n", start) :]
     return re.sub(r"\*\*add\*\* .*(?=\n\n## Over HTTP)", lambda _: told, page, flags=re.DOTALL)
 
 
 if __name__ == "__main__":
     PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
+    SCHEMA.write_text(schema(), "utf-8")

@@ -12,9 +12,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -35,6 +36,7 @@ from tests.mcp_client import (
     environment,
     http_server,
     parameters,
+    refused,
     said,
     some_docs,
     talk,
@@ -150,7 +152,7 @@ def test_an_add_in_the_background_returns_at_once_with_a_job(place: Path) -> Non
         begun = time.monotonic()
         shown = await ask(client, "add", sources=["."], background=True)
         assert time.monotonic() - begun < 1
-        job = re.fullmatch(r"Job (\w+) has begun\. status shows how it is getting on\.", shown)
+        job = re.fullmatch(r"Job (\w+) has begun: status .*; add with cancel=\"\1\" stops it\.", shown)
         assert job
         states = list[str]()
         with anyio.fail_after(30):
@@ -167,6 +169,47 @@ def test_an_add_in_the_background_returns_at_once_with_a_job(place: Path) -> Non
 
     with slow_model(place, 0.02) as env:
         talk(parameters(place, "--root", str(place / "docs"), **env), work)
+
+
+def test_a_job_in_the_background_can_be_stopped(place: Path) -> None:
+    """Issue: a long `add` is a job with progress and a cancel that really stops."""
+
+    async def work(client: Client) -> None:
+        await ask(client, "add", sources=["."], background=True)
+        with anyio.fail_after(30):
+            while "embedding" not in (told := await jobs(client))[0].get("progress", ""):
+                await anyio.sleep(0.02)
+            stopped = await ask(client, "add", cancel=told[0]["job"])
+            assert stopped == f"Job {told[0]['job']}: stops soon. What it has written is whole."
+            while (told := await jobs(client))[0]["state"] == "running":
+                await anyio.sleep(0.02)
+        assert told[0]["state"] == "stopped"
+        assert await ask(client, "add", cancel=told[0]["job"]) == f"Job {told[0]['job']}: stopped."
+        assert "there is no job 'x'" in await refused(client, "add", cancel="x")
+
+    async def embedding(client: Client) -> None:
+        """What is left to embed is a job that nobody asked for."""
+        with anyio.fail_after(30):
+            while not (told := await jobs(client)):
+                await anyio.sleep(0.02)
+            assert told[0]["what"] == "embedding"
+            await ask(client, "add", cancel=told[0]["job"])
+            while (told := await jobs(client))[0]["state"] == "running":
+                await anyio.sleep(0.02)
+        assert told[0]["state"] == "stopped"
+        status = await call(client, "status")
+        assert "deeper meaning follows in the background" in said(status)
+        assert status.structured_content["embedded"] < status.structured_content["chunks"]
+
+    async def jobs(client: Client) -> list[dict[str, str]]:
+        found: list[dict[str, str]] = (await call(client, "status")).structured_content["jobs"]
+        return found
+
+    with slow_model(place, 0.5) as env:
+        for one in (work, embedding):
+            talk(parameters(place, "--root", str(place / "docs"), **env), one)
+    with sound(place) as library:
+        assert len(library.documents()) == 52
 
 
 def test_many_files_are_added_by_workers(place: Path) -> None:
@@ -414,6 +457,54 @@ def test_half_an_emoji_over_http_is_a_clear_error(place: Path) -> None:
         )
     assert got.status_code == 400
     assert got.json()["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("closes_input", [False, True])
+def test_a_client_that_reads_no_longer_ends_a_server_quietly(place: Path, closes_input: bool) -> None:
+    """BAD_INPUTS: a closed pipe → quiet; what was written before is whole."""
+    wire = Wire(place)
+    wire.ask("tools/call", name="add", arguments={"sources": ["."]})
+    process = wire.process
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    process.stdin.write("".join(raw(id, "search", '{"query": "penguins"}') + "\n" for id in range(2, 30)))
+    process.stdin.flush()
+    if closes_input:
+        process.stdin.close()
+    assert process.wait(20) == 0
+    assert process.stderr.read() == ""
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+    process.stderr.close()
+    with sound(place) as library:
+        assert len(library.documents()) == 2
+
+
+def test_clients_that_hang_up_leave_an_http_server_quiet(place: Path) -> None:
+    """BAD_INPUTS: abandoned sessions, half a request, bytes that are no text → quiet, and it goes on."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    first = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode()
+    with http_server(place, "--root", str(place / "docs")) as url:
+        where = urlsplit(url)
+        head = (
+            f"POST {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: application/json\r\n"
+            "Accept: application/json, text/event-stream\r\nContent-Length: "
+        )
+        for body, size in (
+            (first, len(first)),
+            (first[:20], len(first)),
+            (b'{"jsonrpc": "2.0", "id": 2, "method": "\xff\xfe"}', 50),
+            (raw(3, "search", r'{"query": "\ud83d"}').encode(), 0),
+        ):
+            for _ in range(5):
+                with socket.create_connection((where.hostname, where.port)) as connection:
+                    connection.sendall(f"{head}{size or len(body)}\r\n\r\n".encode() + body)
+        told = talk(url, lambda client: ask(client, "add", sources=["."]))
+        assert told.startswith("2 added")
+        log = (place / "http.log").read_text()
+    assert log.splitlines() == [f"Serving on {url}"]
 
 
 def test_ctrl_c_ends_a_server_at_once(place: Path) -> None:

@@ -42,9 +42,7 @@ _ERROR_TOKENS = 150  # with the advice, less than the least max_tokens
 _MOST_VALUES = 20  # of a list in an error
 _DOTS = 4  # tokens that the mark of a cut can take
 # What only a person can type.
-_COMMANDS = (
-    "add|backup|chunk|config|copy|doctor|embed|export|import|init|learn|refresh|remove|restore|sources|trust"
-)
+_BY_HAND = r"quire (?:add|backup|copy|doctor|embed|refresh|remove|restore|sources|trust)\b"
 # Commands and options in the library's messages, and what agents do instead.
 _FOR_AGENTS = (
     (re.compile(r"\bquire (add) (?:\./docs|https://example\.com/guide)"), r"the tool \1"),
@@ -52,7 +50,7 @@ _FOR_AGENTS = (
     (re.compile(r"\bquire (forget|remove) (?!--purge).+"), r"the tool \1"),
     (re.compile(r"\bquire chunks ADDRESS"), "the tool read, with chunks"),
     (re.compile(r": -c NAME"), ""),
-    (re.compile(rf"\b(?:type: )?(?<!must type: )(?=quire (?:{_COMMANDS})\b)"), "a person must type: "),
+    (re.compile(rf"(?<!must )\btype: (?={_BY_HAND})|(?<!type: )\b(?={_BY_HAND})"), "a person must type: "),
 )
 _ADVICE: dict[type[QuireError], str] = {
     NoResults: "Nothing of that name. Call list for documents, toc for headings, add for what is missing.",
