@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from pydantic import BaseModel
 
-from quire.surfaces.mcp.results import Place, Results
+from quire.surfaces.mcp.results import ResultData, Results
 from quire.surfaces.mcp.text import fenced
 from quire.surfaces.mcp.tools import TOOLS
 from tests import forks
@@ -81,7 +81,7 @@ def written(page: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         told = anyio.run(exchange, Path(folder))
     tables = {"tool": table(), "field": fields("field", Results)}
-    tables["field of a result"] = fields("field of a result", Place)
+    tables["field of a result"] = fields("field of a result", ResultData)
     for head, shown in tables.items():
         start = page.index(f"| {head} |")
         page = page[:start] + shown + page[page.index("\n\n", start) :]

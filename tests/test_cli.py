@@ -169,7 +169,7 @@ def test_terminal_escapes_in_a_document_are_neutralised(guide: Path) -> None:
 def test_the_outline(guide: Path) -> None:
     """`quire toc` is the heading structure; --json nests it."""
     out, _ = run("toc", "guide.md", cwd=guide.parent)
-    assert out == "Guide  (21)\n  Install  (12)\n"
+    assert out == "Guide  (21)\n  Install  #install  (12)\n"
     out, _ = run("toc", "guide.md", "--json", cwd=guide.parent)
     found = json.loads(out)
     assert set(found) == {"address", "title", "depth", "tokens", "children"}

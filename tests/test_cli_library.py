@@ -23,7 +23,7 @@ GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use
 RESULT = (
     "address collection kind path url title heading trail breadcrumb header_path snippet highlights score"
     " match start end byte_start byte_end start_line end_line tokens parent parent_title parent_tokens depth"
-    " document_id chunk_ids merged_from promotion stale verified confidence strength"
+    " document_id chunk_ids merged_from promotion stale verified confidence strength tags updated_at"
 )
 
 
@@ -50,7 +50,10 @@ def test_add_search_read_toc_list_status(place: Path) -> None:
     assert "Use the package manager." in out
     assert run(place, "read", "docs:guide.md#install")[0] == "## Install\n\nUse the package manager.\n\n"
     assert run(place, "read", "guide.md", "Use")[0] == "## Use\n\nRun it.\n"
-    assert run(place, "toc", "docs:guide.md")[0].splitlines()[1:] == ["  Install  (15)", "  Use  (12)"]
+    assert run(place, "toc", "docs:guide.md")[0].splitlines()[1:] == [
+        "  Install  #install  (15)",
+        "  Use  #use  (12)",
+    ]
     listed = ["docs:faq.md  FAQ  (about 8 tokens)", "docs:guide.md  Guide  (about 25 tokens)"]
     assert run(place, "list")[0].splitlines() == listed
     assert "2 documents, 6 sections, 4 chunks" in run(place, "status")[0]

@@ -55,7 +55,7 @@ def test_a_page_is_added_found_read_and_refreshed(web: Site, place: Path) -> Non
     assert run(place, "read", "127.0.0.1:docs/guide#install")[0].strip() == "## Install\n\nPenguins swim."
     assert [line.split("  (")[0] for line in run(place, "toc", "127.0.0.1:docs/guide")[0].splitlines()] == [
         "Guide",
-        "  Install",
+        "  Install  #install",
     ]
     listed = json.loads(run(place, "list", "--json")[0])
     assert (listed["address"], listed["url"], listed["title"]) == ("127.0.0.1:docs/guide", url, "Guide")

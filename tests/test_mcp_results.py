@@ -16,7 +16,7 @@ from quire import errors
 from quire.library import Library
 from quire.result import Result
 from quire.surfaces.cli.group import quire as commands
-from quire.surfaces.mcp.results import Place, Results
+from quire.surfaces.mcp.results import ResultData, Results
 from quire.surfaces.mcp.server import _told
 from quire.surfaces.mcp.text import failure, for_agents
 from quire.surfaces.mcp.tools import TOOLS
@@ -50,7 +50,7 @@ def data(answer: Any) -> dict[str, Any]:
 def test_the_schema_in_the_docs_is_that_of_the_code() -> None:
     """Issue: one schema for search, recall, context and read, documented and typed; the names of --json."""
     assert SCHEMA.read_text() == schema()
-    assert {*Result.__dataclass_fields__} - {"explain"} <= {*Place.model_fields}
+    assert {*Result.__dataclass_fields__} - {"explain"} <= {*ResultData.model_fields}
 
 
 def test_programs_find_what_the_text_shows_in_meta(place: Path) -> None:

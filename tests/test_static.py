@@ -602,6 +602,7 @@ def test_the_background_ends_between_two_batches(
         background.start()
         assert begun.wait(30)
         background._ended.set()
+        background._job.stop.set()
         go_on.set()
         background._thread.join(30)
         assert not background._thread.is_alive()

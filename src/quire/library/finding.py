@@ -27,7 +27,7 @@ from quire.tokens import budget_counter
 from quire.tree import Tree
 
 log = logging.getLogger("quire")
-KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
+_KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
 _PACKED = 30  # the most results in a context pack
 _FEW = 4  # chunks that are embedded before an answer
 
@@ -124,8 +124,8 @@ class Finding(Embeddings):
         kind: str | None = None,
     ) -> list[DocumentRow]:
         """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind."""
-        if kind is not None and kind not in KINDS:
-            raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, KINDS)}")
+        if kind is not None and kind not in _KINDS:
+            raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
         return self.store.documents(replace(_filters(collection, paths, tags), kinds=(kind,) if kind else ()))
 
     def document(self, address: str) -> DocumentRow | None:

@@ -168,7 +168,8 @@ def toc_lines(tree: Tree, tokens: dict[int, int]) -> Iterable[str]:
     for section in tree.sections:
         depth = len(section.trail) - 1
         if depth or section is tree.root:
-            yield f"{'  ' * depth}{line(section.title)}  ({tokens[section.position]:,})"
+            slug = f"  #{section.slug}" if section.slug else ""
+            yield f"{'  ' * depth}{line(section.title)}{slug}  ({tokens[section.position]:,})"
 
 
 def found_json(found: Found) -> dict[str, Any]:

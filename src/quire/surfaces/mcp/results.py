@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RESULTS = "quire/results"  # the key in `_meta`
 
 
-class Place(BaseModel):
+class ResultData(BaseModel):
     """A result: a place in a document. What does not apply is left out."""
 
     model_config = ConfigDict(extra="forbid")
@@ -74,7 +74,7 @@ class Results(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     tool: Literal["search", "recall", "context", "read"] = Field(description="the tool that answers")
-    results: list[Place] = Field(description="what the text shows, in the same order")
+    results: list[ResultData] = Field(description="what the text shows, in the same order")
     total: int = Field(description="how many there are, with those of other pages")
     cursor: str | None = Field(description="for the rest; null if this is all")
     notes: list[str] = Field(description="what else a reader should know")
@@ -91,9 +91,9 @@ def as_data(tool: str, found: Iterable[Found], **about: Any) -> dict[str, Any]:
     return told.model_dump(mode="json", exclude_unset=True)
 
 
-def _place(found: Found) -> Place:
+def _place(found: Found) -> ResultData:
     """The fields of a result that it has. A chunk is named by its id."""
     shown: dict[str, Any] = {
-        name: getattr(found, name) for name in Place.model_fields if hasattr(found, name)
+        name: getattr(found, name) for name in ResultData.model_fields if hasattr(found, name)
     }
-    return Place(**shown | ({"chunk_ids": [found.id]} if hasattr(found, "id") else {}))
+    return ResultData(**shown | ({"chunk_ids": [found.id]} if hasattr(found, "id") else {}))
