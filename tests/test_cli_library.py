@@ -148,7 +148,11 @@ def test_every_command_takes_the_names_that_read_takes(place: Path) -> None:
         assert run(place, "promote", name, "important", "-L", "l.db")[0] == "docs:public/p.md is important.\n"
         assert run(place, "remove", name, "--dry-run", "-L", "l.db")[0] == "docs:public/p.md\n"
     out, err = run(place, "toc", "docs/guide.md", "public/p.md", "absent.md", "-L", "l.db", code=3)
-    assert [line.split("  (")[0] for line in out.splitlines()] == ["Guide", "  Install", "  Use"] * 2
+    assert [line.split("  (")[0] for line in out.splitlines()] == [
+        "Guide",
+        "  Install  #install",
+        "  Use  #use",
+    ] * 2
     assert err == "quire: absent.md: no such file or directory\n"
     assert "No document 'docs:absent.md'" in run(place, "toc", "docs:absent.md", "-L", "l.db", code=1)[1]
     assert "absent.md: no such file" in run(place, "toc", "absent.md", "-L", "none.db", code=4)[1]

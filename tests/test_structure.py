@@ -170,7 +170,7 @@ def test_a_document_of_nothing_but_front_matter_shows_what_it_says(library: Libr
     added(library, "a.md", "---\ntitle: Issues\ndescription: Where to report a kumquat.\n---\n")
     added(library, "b.md", "---\ntitle: Kumquats\nweight: 7\n---\n")
     shown = {result.path: result.snippet for result in library.search("kumquat").results}
-    assert shown == {"a.md": "Where to report a **kumquat**.", "b.md": "**Kumquats**"}
+    assert shown == {"a.md": "Where to report a kumquat.", "b.md": "Kumquats"}
 
 
 @given(st.text(alphabet="-+\n:a[]{}\"' \ufeff", max_size=60))
