@@ -263,9 +263,8 @@ class Indexing(Embeddings):
 
         A branch of a project is the collection `project@branch`; `project@*` are all its branches. What is
         removed stays removed: a refresh does not bring it back, adding it by name does. Memories and
-        knowledge are refused: `forget` deletes them. `purge` also erases
-        what is left of removed documents in the library's files, also alone. `dry_run` only returns what
-        would go.
+        knowledge are refused: `forget` deletes them. `purge` also erases what is left of removed documents
+        in the library's files, also alone. `dry_run` only returns what would go.
         """
         self._adopt()
         within = given_names(paths, "paths")

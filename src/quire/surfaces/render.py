@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from quire import context, redact
@@ -174,10 +175,8 @@ def toc_lines(tree: Tree, tokens: dict[int, int]) -> Iterable[str]:
 
 def found_json(found: Found) -> dict[str, Any]:
     """What `quire search --json` prints."""
-    results = [asdict(result) for result in found.results]
-    for result in results:
-        if not result["explain"]:
-            del result["explain"]
+    shown = map(asdict, found.results)
+    results = [{name: value for name, value in one.items() if value or name != "explain"} for one in shown]
     about = {"query": found.query, "mode": found.mode, "model": found.model, "good_match": found.good_match}
     return about | {"results": results, "notes": list(found.notes)}
 
@@ -204,11 +203,9 @@ def result_lines(number: int, result: Result, colour: bool) -> tuple[str, str, s
 
 def _drawn(text: str, highlights: Iterable[tuple[int, int]]) -> str:
     """A text with its highlights in bold, as terminals draw it."""
-    drawn, end = "", 0
-    for start, stop in highlights:
-        drawn += f"{safe(text[end:start])}\033[1;33m{safe(text[start:stop])}\033[0m"
-        end = stop
-    return drawn + safe(text[end:])
+    edges = pairwise([0, *(place for span in highlights for place in span), len(text)])
+    pieces = (safe(text[start:end]) for start, end in edges)
+    return "".join(f"\033[1;33m{piece}\033[0m" if at % 2 else piece for at, piece in enumerate(pieces))
 
 
 def context_markdown(found: Context) -> str:
