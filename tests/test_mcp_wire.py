@@ -171,13 +171,23 @@ def test_an_add_in_the_background_returns_at_once_with_a_job(place: Path) -> Non
         talk(parameters(place, "--root", str(place / "docs"), **env), work)
 
 
-def test_a_job_in_the_background_can_be_stopped(place: Path) -> None:
+@pytest.mark.parametrize("background", [True, False])
+def test_a_job_can_be_stopped_by_another_call(place: Path, background: bool) -> None:
     """Issue: a long `add` is a job with progress and a cancel that really stops."""
+    answers = list[str]()
 
     async def work(client: Client) -> None:
-        await ask(client, "add", sources=["."], background=True)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(add, client)
+            await stop(client)
+        assert answers[0].startswith("Job " if background else "Stopped. What was written before is whole")
+
+    async def add(client: Client) -> None:
+        answers.append(await ask(client, "add", sources=["."], background=background))
+
+    async def stop(client: Client) -> None:
         with anyio.fail_after(30):
-            while "embedding" not in (told := await jobs(client))[0].get("progress", ""):
+            while "embedding" not in str(told := await jobs(client)):
                 await anyio.sleep(0.02)
             stopped = await ask(client, "add", cancel=told[0]["job"])
             assert stopped == f"Job {told[0]['job']}: stops soon. What it has written is whole."

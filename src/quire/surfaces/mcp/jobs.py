@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 T = TypeVar("T")
+CAN_GO_ON = "What was written before is whole; add again to go on."
 _BEFORE_WATCHING = 1.0  # seconds: a client has connected by then, or made a library
 _END = 5.0  # seconds that the end of the server waits for that of watching
 _LONGEST = 200  # characters of each text in a job's status
@@ -92,7 +93,7 @@ class Job(Silent):
         """Remember how it ended."""
         problem = None if work.cancelled() else work.exception()
         if work.cancelled() or isinstance(problem, Stopped):
-            self.state, self.result = "stopped", "What was written before is whole; add again to go on."
+            self.state, self.result = "stopped", CAN_GO_ON
         elif isinstance(problem, Nothing):
             self.state, self.result = "done", "Nothing is indexed yet."
         elif problem:

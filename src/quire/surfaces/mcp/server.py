@@ -43,7 +43,7 @@ from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
-from quire.surfaces.mcp.jobs import Deepening, Job, Nothing, Threads, Watching
+from quire.surfaces.mcp.jobs import CAN_GO_ON, Deepening, Job, Nothing, Stopped, Threads, Watching
 from quire.surfaces.mcp.results import RESULTS
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
@@ -198,6 +198,8 @@ class Service:
             return await _watched(job, work, context)
         except Nothing:
             return text.nothing(False, self.read_only)
+        except Stopped:  # by another call
+            return Answer(f"Stopped. {CAN_GO_ON}")
         finally:
             job.stop.set()  # the call was cancelled
 
