@@ -73,7 +73,7 @@ class Finding(Embeddings):
         given = {"explain": explain, "tokens": self.config.tokens}
         found = searcher.search(self.store, query, filters, settings, meaning, cross, **given)  # type: ignore[arg-type]
         changed = [result for result in found.results if result.stale]
-        self._changed.update(of_document(result.collection, result.path) for result in changed)
+        self._answering.changed.update(of_document(result.collection, result.path) for result in changed)
         return found
 
     def fresh(self, answer: Callable[[], T]) -> T:
@@ -82,20 +82,22 @@ class Finding(Embeddings):
         If `search.fresh` is set and it cites files that have changed, they are read again, if that is quick,
         and the answer is made again.
         """
-        if self._is_answering or not self.config.search.fresh:
+        mine = self._answering
+        if mine.is_begun or not self.config.search.fresh:
             return answer()
-        self._is_answering = True
+        mine.is_begun = True
         try:
-            self._changed.clear()
+            mine.changed.clear()
             made = answer()
-            return answer() if self._changed and self._retake() else made
+            return answer() if mine.changed and self._retake() else made
         finally:
-            self._is_answering = False
+            mine.is_begun = False
 
     def _retake(self) -> bool:
         """Read the changed files that an answer cites again, if that is quick; returns whether any was."""
         try:
-            rows = [row for row in map(self.document, sorted(self._changed)) if row]
+            rows = [row for row in map(self.document, sorted(self._answering.changed)) if row]
+            self._connections.note_write()
             report = retaking.retake(self.store, rows, self.config)
             with suppress(EmbeddingError, SettingError):  # then the search itself says what is wrong
                 if report.documents and self._count_missing() <= _FEW:
@@ -157,7 +159,7 @@ class Finding(Embeddings):
     def _read(self, address: str, heading: str | None, max_tokens: int | None) -> Reading:
         document, rest = self._document(address)
         found = reading.read(self.store, document, heading or rest, self.config, max_tokens)
-        self._changed |= {document.address} if found.stale else set()
+        self._answering.changed |= {document.address} if found.stale else set()
         return found
 
     @reads
