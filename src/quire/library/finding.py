@@ -115,6 +115,11 @@ class Finding(Embeddings):
         return replace(self.config.search, **changes)  # type: ignore[arg-type]
 
     @reads
+    def collections(self) -> list[str]:
+        """The names of the collections."""
+        return self.store.collections()
+
+    @reads
     def documents(self, collection: str | None = None) -> list[DocumentRow]:
         """The documents of a collection, or all."""
         return self.store.documents(Filters(collection))

@@ -284,16 +284,16 @@ def _told(tool: Tool) -> Told:
 
 
 def _run(tool: Tool, asked: Any, library: Library) -> Answer:
-    if not tool.creates and not library.store.collections():
+    if not tool.creates and not library.collections():
         raise Nothing
     assert tool.run is not None  # noqa: S101
-    return library.fresh(partial(tool.run, library, asked)) if not tool.writes else tool.run(library, asked)
+    return tool.run(library, asked)
 
 
 def _refresh(asked: Refresh, job: Job, library: Library) -> Answer:
     """Bring all sources up to date, or say what that would change."""
     job.start()
-    if not library.store.collections():
+    if not library.collections():
         raise Nothing
     if asked.check:
         return writing.checked(asked, library.check(), library.config.tokens)
