@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from quire.ingest.report import Report
     from quire.library import Library
     from quire.progress import DocumentChange
-    from quire.reading import Reading
     from quire.records import StoredChunk, StoredSection
-    from quire.result import Result
+    from quire.result import Reading, Result
     from quire.searcher import Found
     from quire.stores import Counts, DocumentRow, SourceRow
     from quire.sync import Changes
@@ -86,7 +85,7 @@ _LATER = {
     "Found": "quire.searcher",
     "Library": "quire.library",
     "Plan": "quire.ingest.plan",
-    "Reading": "quire.reading",
+    "Reading": "quire.result",
     "Report": "quire.ingest.report",
     "Result": "quire.result",
     "SourceRow": "quire.stores",

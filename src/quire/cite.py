@@ -123,6 +123,7 @@ class Citations:
             promotion=document.promotion,
             stale=self._is_stale(document),
             verified=self.intact.get(found.document, False),
+            checksum=document.checksum,
             explain=self._explanation(found, ranks) if self.explain else {},
         )
 

@@ -175,6 +175,7 @@ def found_json(found: Found) -> dict[str, Any]:
     """What `quire search --json` prints."""
     results = [asdict(result) for result in found.results]
     for result in results:
+        del result["checksum"]  # for programs that hold a result, and read it later
         if not result["explain"]:
             del result["explain"]
     about = {"query": found.query, "mode": found.mode, "model": found.model, "good_match": found.good_match}
