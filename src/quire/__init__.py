@@ -27,6 +27,7 @@ from quire.errors import (
 from quire.tree import Section, Tree
 
 if TYPE_CHECKING:
+    from quire.aio import AsyncLibrary
     from quire.context import Context
     from quire.copying import Copied
     from quire.embedding import Embedded
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from quire.sync import Changes
 
 __all__ = [
+    "AsyncLibrary",
     "BrokenInvariant",
     "Changes",
     "Chunk",
@@ -75,6 +77,7 @@ __all__ = [
 ]
 # Loaded when first asked for: who only cuts text need not wait for a database.
 _LATER = {
+    "AsyncLibrary": "quire.aio",
     "Changes": "quire.sync",
     "Context": "quire.context",
     "Copied": "quire.copying",
