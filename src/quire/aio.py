@@ -27,13 +27,13 @@ from quire.progress import DocumentChange, Progress, Silent, Stopped
 
 __all__ = ["AsyncLibrary"]
 
-P = ParamSpec("P")
+_P = ParamSpec("_P")
 T = TypeVar("T")
-A = TypeVar("A", bound="AsyncLibrary")
+_A = TypeVar("_A", bound="AsyncLibrary")
 _READERS = 8  # threads; each has a connection
 _SLOW = 4  # threads for what takes minutes and lets others write
-_Method = Callable[Concatenate[Library, P], T]
-_Coroutine = Callable[Concatenate["AsyncLibrary", P], Coroutine[Any, Any, T]]
+_Method = Callable[Concatenate[Library, _P], T]
+_Coroutine = Callable[Concatenate["AsyncLibrary", _P], Coroutine[Any, Any, T]]
 
 
 class _Stopping:
@@ -102,32 +102,32 @@ def _take_error(work: asyncio.Future[Any]) -> None:
         work.exception()
 
 
-def _reads(method: _Method[P, T]) -> _Coroutine[P, T]:
+def _reads(method: _Method[_P, T]) -> _Coroutine[_P, T]:
     """A coroutine that reads. If it is cancelled, it ends at once."""
 
     @wraps(method)
-    async def wrapped(self: AsyncLibrary, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def wrapped(self: AsyncLibrary, /, *args: _P.args, **kwargs: _P.kwargs) -> T:
         work = partial(method, self._library, *args, **kwargs)
         return await asyncio.wrap_future(_submitted(self._running.read, work))
 
     return wrapped
 
 
-def _writes(method: _Method[P, T]) -> _Coroutine[P, T]:
+def _writes(method: _Method[_P, T]) -> _Coroutine[_P, T]:
     """A coroutine that writes, after those before it."""
 
     @wraps(method)
-    async def wrapped(self: AsyncLibrary, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def wrapped(self: AsyncLibrary, /, *args: _P.args, **kwargs: _P.kwargs) -> T:
         return await _stoppable(self._running.write, method, self._library, *args, **kwargs)
 
     return wrapped
 
 
-def _works(method: _Method[P, T]) -> _Coroutine[P, T]:
+def _works(method: _Method[_P, T]) -> _Coroutine[_P, T]:
     """A coroutine that takes long, and lets others write."""
 
     @wraps(method)
-    async def wrapped(self: AsyncLibrary, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def wrapped(self: AsyncLibrary, /, *args: _P.args, **kwargs: _P.kwargs) -> T:
         return await _stoppable(self._running.slow, method, self._library, *args, **kwargs)
 
     return wrapped
@@ -143,16 +143,16 @@ async def _stoppable(pool: ThreadPoolExecutor, method: Callable[..., T], *args: 
     return await _ended(_submitted(pool, partial(method, *call.args, **call.kwargs)), progress.stop.set)
 
 
-class _Opening(Generic[A]):
+class _Opening(Generic[_A]):
     """A library that is being opened: to be awaited, or entered with `async with`."""
 
-    def __init__(self, cls: type[A], open_library: Callable[[], Library]) -> None:
+    def __init__(self, cls: type[_A], open_library: Callable[[], Library]) -> None:
         self._cls, self._open = cls, open_library
 
-    def __await__(self) -> Generator[Any, None, A]:
+    def __await__(self) -> Generator[Any, None, _A]:
         return self._opened().__await__()
 
-    async def _opened(self) -> A:
+    async def _opened(self) -> _A:
         threads = _Threads()
         opening = _submitted(threads.write, self._open)
         try:
@@ -162,7 +162,7 @@ class _Opening(Generic[A]):
             threads.close()
             raise
 
-    async def __aenter__(self) -> A:
+    async def __aenter__(self) -> _A:
         self._library = await self
         return self._library
 
