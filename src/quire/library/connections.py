@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TypeVar
 
 from quire.errors import LibraryError, LibraryHeld, NoResults
@@ -30,7 +30,7 @@ class _Stores:
     def __init__(self, first: Store) -> None:
         self.changed = threading.Condition()
         self.open, self.free = {first}, [first]
-        self.calls, self.has_written = 0, False
+        self.calls, self.has_written = set[int](), False  # the threads that are in a call
         self.is_closed, self.is_paused = False, False  # no calls begin; or they wait until all others ended
 
     def put_back(self, store: Store) -> None:
@@ -66,7 +66,6 @@ class _Held:
 class _Thread(threading.local):
     """What each thread has of its own."""
 
-    is_calling = False
     held: _Held | None = None
 
 
@@ -120,7 +119,7 @@ class Connections:
             with self._entered():
                 return work()
         except LibraryHeld:
-            if self._mine.is_calling:
+            if self._is_calling:
                 raise
         self._let_go()
         with self._entered():
@@ -129,34 +128,37 @@ class Connections:
     @contextmanager
     def _entered(self) -> Iterator[None]:
         """A call within another is part of it."""
-        if self._mine.is_calling:
+        if self._is_calling:
             yield
             return
-        self._begin()
-        self._mine.is_calling = True
         try:
+            self._begin()
             with self._turn:
                 yield
-        finally:
-            self._mine.is_calling = False
+        finally:  # also after Ctrl-C at any moment
             if self._end():
                 self._settle()
+
+    @property
+    def _is_calling(self) -> bool:
+        return threading.get_ident() in self._stores.calls
 
     def _begin(self) -> None:
         with self._stores.changed:
             self._stores.changed.wait_for(lambda: not self._stores.is_paused)
             self._check_open()
-            self._stores.calls += 1
+            self._stores.calls.add(threading.get_ident())
 
     def _end(self) -> bool:
         """End a call; returns whether it is for this thread to settle: then the call goes on for that."""
-        stores = self._stores
+        stores, me = self._stores, threading.get_ident()
         with stores.changed:
-            is_last = stores.calls == 1 and not stores.is_closed
-            settles, stores.has_written = is_last and stores.has_written, stores.has_written and not is_last
-            stores.calls -= 0 if settles else 1
+            if stores.has_written and stores.calls == {me} and not stores.is_closed:
+                stores.has_written = False
+                return True
+            stores.calls.discard(me)
             stores.changed.notify_all()
-        return settles
+        return False
 
     def _settle(self) -> None:
         """Checkpoint what a writer could not, because other threads were reading."""
@@ -165,7 +167,9 @@ class Connections:
         except Exception as problem:
             log.debug("%s: the log is not folded in yet: %s", self._url, problem)
         finally:
-            self._end()
+            with self._stores.changed:
+                self._stores.calls.discard(threading.get_ident())
+                self._stores.changed.notify_all()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -185,18 +189,23 @@ class Connections:
         with self._stores.changed:
             self._stores.is_paused = True
             try:
-                for store in self._stores.take_all():
-                    store.close()
+                _close(self._stores.take_all())
             finally:
                 self._stores.is_paused = False
                 self._stores.changed.notify_all()
 
     def close(self) -> None:
         """Let no call begin, wait for those that are running, and close all stores."""
-        if self._mine.is_calling:
+        if self._is_calling:
             raise self._error(_IN_USE)
         with self._stores.changed:
             self._stores.is_closed = True
             taken = self._stores.take_all()
-        for store in taken:
-            store.close()
+        _close(taken)
+
+
+def _close(stores: Iterable[Store]) -> None:
+    """Close stores, also if one of them fails."""
+    with ExitStack() as stack:
+        for store in stores:
+            stack.callback(store.close)

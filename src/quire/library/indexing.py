@@ -192,7 +192,7 @@ class Indexing(Embeddings):
 
         if self.url == ":memory:":
             raise SettingError("library", "is in memory. Only one in a file or a database can be watched")
-        self._adopt()
+        self._connections.call(self._adopt)
         told = on_change or _log_change, on_note or log.warning
         with type(self).open(self.url, config=self.config) as own:
             watched = watcher.Watched(own.store, self.url, self.config, self._another, *told)
