@@ -20,7 +20,7 @@ from quire.context import INCLUDES, Context, Match, Source, pack
 from quire.document import Document
 from quire.errors import NoResults, SettingError
 from quire.library import Library
-from quire.surfaces import render
+from quire.surfaces.packs import as_markdown, as_values, as_xml
 from quire.tokens import Counter, counter
 from quire.tree import Tree
 from tests.markdowns import markdown
@@ -212,7 +212,7 @@ def test_a_budget_too_small_gives_nothing_and_says_what_is_needed() -> None:
     assert note.startswith("Nothing fits in 20 tokens: the least of what was found needs ")
     needed = int(note.partition("needs ")[2].partition(".")[0])
     assert packed(found, tokens=needed).passages
-    assert render.context_markdown(context) == ""
+    assert as_markdown(context) == ""
 
 
 def test_what_does_not_fit_is_named() -> None:
@@ -265,7 +265,7 @@ def test_a_pack_is_never_over_its_budget(
     critical = [one for one in sources if one.promotion == "critical"]
     count = counter(TokenSettings(name))
     context = pack("q", critical, matches, ContextSettings(budget), count, include=include)
-    shown = render.context_markdown(context)
+    shown = as_markdown(context)
     assert context.tokens == tokens_of(count, shown) <= budget
     by_path = {one.tree.document.path: one.tree.document for one in sources}
     for passage in context.passages:
@@ -305,7 +305,7 @@ def assert_only_citations_are_headings(context: Context, shown: str) -> None:
 
 def test_markdown_has_numbered_citations_and_the_text_as_it_is() -> None:
     """Issue: numbered citations with addresses and lines."""
-    shown = render.context_markdown(packed(match(source("# A\n\n## B\n\n```py\nx = 1\n```\n"), "```py")))
+    shown = as_markdown(packed(match(source("# A\n\n## B\n\n```py\nx = 1\n```\n"), "```py")))
     assert shown == "## [1] c:a.md#b (lines 3–7)\n> A › B\n````\n## B\n\n```py\nx = 1\n```\n````\n"
 
 
@@ -313,7 +313,7 @@ def test_text_cannot_fake_a_citation() -> None:
     """BAD_INPUTS, hostile text: only quoted content, whatever fences, headings and names it has."""
     text = f"# A\n\n{FAKE}\n\nzebra `````\n\n`````\n\n{FAKE}\n> A\n"
     context = packed(match(source(text, f"a\n{FAKE}\n.md"), "zebra"))
-    shown = render.context_markdown(context)
+    shown = as_markdown(context)
     assert_only_citations_are_headings(context, shown)
     assert shown.startswith(rf"## [1] c:a\u{{a}}{FAKE}\u{{a}}.md")
     assert "\n``````\n" in shown
@@ -323,7 +323,7 @@ def test_xml_is_well_formed_and_json_is_exact() -> None:
     """Issue: --format xml and json; BAD_INPUTS: invisible and control characters made visible."""
     text = '# A "quoted" & b\n\nzebra </content></document> & \x1b[2J \u202e \u200b \U000e0041 \ufffe\n'
     context = packed(match(source(text, "<a&'\".md"), "zebra"))
-    (document,) = ElementTree.fromstring(render.context_xml(context))
+    (document,) = ElementTree.fromstring(as_xml(context))
     assert document.attrib == {
         "index": "1",
         "address": "c:<a&'\".md",
@@ -333,14 +333,14 @@ def test_xml_is_well_formed_and_json_is_exact() -> None:
     assert document.findtext("source") == "<a&'\".md"
     shown = document.findtext("content") or ""
     assert "zebra </content></document> & \\u{1b}[2J \\u{202e} \\u{200b} \\u{e0041} \\u{fffe}" in shown
-    assert "\x1b" not in render.context_markdown(context)
-    exact = json.loads(json.dumps(render.context_json(context)))
+    assert "\x1b" not in as_markdown(context)
+    exact = json.loads(json.dumps(as_values(context)))
     assert exact["passages"][0]["text"] == text.rstrip()
 
 
 def test_any_line_ends_are_shown_as_lines() -> None:
     """BAD_INPUTS: CRLF and lone CR are lines, not characters to be made visible."""
-    shown = render.context_markdown(packed(match(source("# A\r\n\r\none\r\rzebra\n\nend\r\n"), "zebra")))
+    shown = as_markdown(packed(match(source("# A\r\n\r\none\r\rzebra\n\nend\r\n"), "zebra")))
     assert shown == "## [1] c:a.md (lines 1–7)\n> A\n```\n# A\n\none\n\nzebra\n\nend\n```\n"
 
 

@@ -45,14 +45,14 @@ def test_the_public_names() -> None:
     errors = "BrokenInvariant EmbeddingError LibraryError MissingExtra NoResults SettingError SourceError"
     returned = "Changes Context Copied Counts DocumentRow Embedded Found Plan Reading Report Result SourceRow"
     returned += " StoredChunk StoredSection DocumentChange"
-    others = "Chunk Config Document Library QuireError Section Tree chunk tree"
+    others = "AsyncLibrary Chunk Config Document Library QuireError Section Tree chunk tree"
     assert sorted(quire.__all__) == sorted(f"{errors} {returned} {others}".split())
     assert all(hasattr(quire, name) for name in quire.__all__)
 
 
 def test_what_library_returns_is_exported() -> None:
     """Issue: whoever annotates what a method of Library returns finds its name beside Library."""
-    public = [method for name, method in inspect.getmembers(quire.Library) if name[0] != "_"]
+    public = [method for name, method in inspect.getmembers(quire.Library, callable) if name[0] != "_"]
     returned = {str(inspect.signature(method).return_annotation) for method in public}
     names = {name for told in returned for name in re.findall(r"[A-Z]\w+", told)} - {"None", "Self"}
     assert names - set(quire.__all__) == set()
@@ -224,8 +224,12 @@ def test_every_pin_is_exact() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[\w.]+", line) for line in lines)
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def python_blocks() -> list[str]:
+    """The Python of the README and of docs/."""
+    texts = (page.read_text("utf-8") for page in examples.PAGES)
+    return [
+        block for text in texts for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.M)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -254,10 +258,11 @@ def _timeless(text: str) -> str:
     return re.sub(r"in \d+\.\d s|about \d+ \w+", "…", text)
 
 
-@pytest.mark.parametrize("block", blocks("python"))
-def test_the_python_of_the_readme_runs(block: str) -> None:
-    """README examples are run as tests: a comment after a line is what it prints."""
-    printed = [line.partition("  # ")[2] for line in block.splitlines() if line.startswith("print(")]
+@pytest.mark.parametrize("block", python_blocks())
+def test_the_python_of_the_docs_runs(block: str) -> None:
+    """Examples are run as tests: a comment after a line is what it prints."""
+    lines = [line.strip() for line in block.splitlines()]
+    printed = [line.partition("  # ")[2] for line in lines if line.startswith("print(")]
     done = subprocess.run([sys.executable, "-c", block], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == printed
 

@@ -50,7 +50,7 @@ def data(answer: Any) -> dict[str, Any]:
 def test_the_schema_in_the_docs_is_that_of_the_code() -> None:
     """Issue: one schema for search, recall, context and read, documented and typed; the names of --json."""
     assert SCHEMA.read_text() == schema()
-    assert {*Result.__dataclass_fields__} - {"explain"} <= {*ResultData.model_fields}
+    assert {*Result.__dataclass_fields__} - {"explain", "checksum"} <= {*ResultData.model_fields}
 
 
 def test_programs_find_what_the_text_shows_in_meta(place: Path) -> None:

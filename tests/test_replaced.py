@@ -504,7 +504,7 @@ def test_a_closed_library_is_not_opened_again(path: Path) -> None:
     library = Library.open(path, config=WORDS)
     library.close()
     library.close()
-    with pytest.raises(LibraryError, match="was closed"):
+    with pytest.raises(LibraryError, match="is closed"):
         paths(library)
 
 

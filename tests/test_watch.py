@@ -28,7 +28,6 @@ from quire.library import Library
 from quire.progress import DocumentChange
 from quire.sources import files
 from quire.stores import Lease, SourceOptions, SourceRow, leases
-from quire.stores.sqlite.file import READ_ONLY
 from quire.surfaces.user_service import watch_service
 from quire.watcher import listener, turn
 from quire.watcher.folders import Folders
@@ -354,11 +353,13 @@ def test_a_library_that_is_restored_is_compared_again(tmp_path: Path, docs: Path
         watched.until("update docs:d1.md")
 
 
-def test_a_library_that_cannot_be_written_is_not_watched(tmp_path: Path, docs: Path) -> None:
+def test_a_library_that_cannot_be_written_is_not_watched(
+    tmp_path: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is said at once, not after several attempts."""
     with Library.open(tmp_path / "l.db", create=True, config=FAST) as library:
         library.add(docs)
-        library.store.read_only = READ_ONLY  # type: ignore[attr-defined]  # root may write to any file
+        monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)  # root may write to any file
         with pytest.raises(LibraryError, match="cannot be written to"):
             library.watch()
 

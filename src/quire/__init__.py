@@ -27,6 +27,7 @@ from quire.errors import (
 from quire.tree import Section, Tree
 
 if TYPE_CHECKING:
+    from quire.aio import AsyncLibrary
     from quire.context import Context
     from quire.copying import Copied
     from quire.embedding import Embedded
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     from quire.ingest.report import Report
     from quire.library import Library
     from quire.progress import DocumentChange
-    from quire.reading import Reading
     from quire.records import StoredChunk, StoredSection
-    from quire.result import Result
+    from quire.result import Reading, Result
     from quire.searcher import Found
     from quire.stores import Counts, DocumentRow, SourceRow
     from quire.sync import Changes
 
 __all__ = [
+    "AsyncLibrary",
     "BrokenInvariant",
     "Changes",
     "Chunk",
@@ -76,6 +77,7 @@ __all__ = [
 ]
 # Loaded when first asked for: who only cuts text need not wait for a database.
 _LATER = {
+    "AsyncLibrary": "quire.aio",
     "Changes": "quire.sync",
     "Context": "quire.context",
     "Copied": "quire.copying",
@@ -86,7 +88,7 @@ _LATER = {
     "Found": "quire.searcher",
     "Library": "quire.library",
     "Plan": "quire.ingest.plan",
-    "Reading": "quire.reading",
+    "Reading": "quire.result",
     "Report": "quire.ingest.report",
     "Result": "quire.result",
     "SourceRow": "quire.stores",

@@ -128,6 +128,7 @@ class Citations:
             verified=self.intact.get(found.document, False),
             tags=self.tags.get(document.seq, ()),
             updated_at=document.updated_at,
+            checksum=document.checksum,
             explain=self._explanation(found, ranks) if self.explain else {},
         )
 

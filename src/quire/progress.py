@@ -15,6 +15,10 @@ class DocumentChange:
     old_address: str = ""  # before a move
 
 
+class Stopped(Exception):
+    """Raised by progress to stop work between two transactions. What was written before is complete."""
+
+
 class Progress(Protocol):
     """Receives the progress of long work."""
 

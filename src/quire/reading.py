@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quire import sentences
 from quire.address import of_part, of_section, split_part
 from quire.cite import breadcrumb
@@ -11,29 +9,10 @@ from quire.config import Config
 from quire.document import Document
 from quire.errors import NoResults
 from quire.freshness import is_stale
+from quire.result import Reading
 from quire.stores import MAX_CHUNKS, DocumentRow, SectionRow, Store
 from quire.tokens import Counter, budget_counter
 from quire.tree import Tree
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A passage, exactly as it stands in its source, with its citation."""
-
-    address: str
-    breadcrumb: str
-    text: str
-    start: int
-    end: int
-    byte_start: int
-    byte_end: int
-    start_line: int
-    end_line: int
-    tokens: int
-    others: int  # sections of the same name
-    stale: bool
-    notes: tuple[str, ...]
-    verified: bool = True  # the whole document was compared with its checksum
 
 
 def read(store: Store, row: DocumentRow, name: str, config: Config, max_tokens: int | None) -> Reading:

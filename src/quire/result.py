@@ -1,9 +1,14 @@
-"""What a search returns: hits from the store, results from merging, and the trace of how they came about."""
+"""What a search returns: hits from the store, results from merging, and the trace of how they came about.
+
+And what reading returns, because a result can be read.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
+
+from quire.errors import LibraryError
 
 
 class Hit(NamedTuple):
@@ -64,7 +69,42 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Reading:
+    """A passage, exactly as it stands in its source, with its citation."""
+
+    address: str
+    breadcrumb: str
+    text: str
+    start: int
+    end: int
+    byte_start: int
+    byte_end: int
+    start_line: int
+    end_line: int
+    tokens: int
+    others: int  # sections of the same name
+    stale: bool
+    notes: tuple[str, ...]
+    verified: bool = True  # the whole document was compared with its checksum
+
+
+class Origin(Protocol):
+    """The library that made a result."""
+
+    def _text_of(self, result: Result) -> str: ...
+
+    def _reading_of(self, result: Result, max_tokens: int | None) -> Reading: ...
+
+
+class _Bound:
+    """What knows its library. That is no field, so it is not compared, printed, copied or stored."""
+
+    __slots__ = ("_origin",)
+    _origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Result(_Bound):
     """A section with its citation. Offsets are characters and bytes of the source; lines count from 1."""
 
     address: str
@@ -102,4 +142,33 @@ class Result:
     strength: str = "none"  # strong, weak, or none if it has little to do with the query
     tags: tuple[str, ...] = ()  # of its document
     updated_at: int = 0  # milliseconds: when this version of its document was stored
+    checksum: str = field(default="", repr=False)  # of its document, as it was found
     explain: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The exact text of the result: the characters from `start` to `end` of its document.
+
+        It is read from the library when it is asked for. Raises NoResults if the document has changed since.
+        """
+        return self._library._text_of(self)
+
+    def read(self, *, max_tokens: int | None = None) -> Reading:
+        """The passage at the result's address, as `Library.read` returns it.
+
+        Raises NoResults if the document has changed since.
+        """
+        return self._library._reading_of(self, max_tokens)
+
+    @property
+    def _library(self) -> Origin:
+        try:
+            return self._origin
+        except AttributeError:
+            problem = "this copy of a result has no library. Read it there: library.read(result.address)"
+            raise LibraryError(self.address, problem) from None
+
+    def bound_to(self, origin: Origin) -> Self:
+        """The same result, which can be read from now on."""
+        object.__setattr__(self, "_origin", origin)
+        return self

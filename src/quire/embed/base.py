@@ -6,6 +6,8 @@ Always: one vector of length 1 for each text, in order, as float32; nothing of a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ DEEP = "deep"
 
 
 class Embedder(Protocol):
-    """A model that turns texts into vectors. Making one loads nothing; its first use does."""
+    """A model that turns texts into vectors, for any thread. Making one loads nothing; its first use does."""
 
     @property
     def name(self) -> str:
@@ -56,6 +58,23 @@ class Embedder(Protocol):
     def close(self) -> None:
         """Close the model, or the connections to it."""
         ...
+
+
+if TYPE_CHECKING:
+    loaded_once = cached_property
+else:
+
+    class loaded_once(cached_property):  # noqa: N801
+        """A cached property that one thread loads while others wait. From Python 3.12 on, several would."""
+
+        def __init__(self, load):
+            super().__init__(load)
+            self._loading = RLock()
+
+        def __get__(self, instance, owner=None):
+            """The value, which later is found without this call."""
+            with self._loading:
+                return super().__get__(instance, owner)
 
 
 def unit(numbers: Sequence[float] | Vectors) -> Vectors | None:

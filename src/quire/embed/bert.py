@@ -12,12 +12,11 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.config import EmbedSettings
-from quire.embed.base import DEEP
+from quire.embed.base import DEEP, loaded_once
 from quire.embed.language import is_english
 from quire.embed.weights import session, weights
 from quire.embed.wordpiece import WordPiece, is_cased
@@ -55,7 +54,7 @@ class Bert:
         model, vocabulary = self._files
         self.name += f"@{weights_digest(model, vocabulary)}"  # other weights, another model
 
-    @cached_property
+    @loaded_once
     def _files(self) -> tuple[Path, Path]:
         """The weights and the vocabulary."""
         if self.name == DEEP:
@@ -66,12 +65,12 @@ class Bert:
                 return model, vocabulary
         raise EmbeddingError(self.name, "the folder must hold model.onnx (or onnx/model.onnx) and vocab.txt")
 
-    @cached_property
+    @loaded_once
     def dimension(self) -> int:
         """The dimension of its vectors."""
         return _DIMENSION if self.name == DEEP else len(self.embed_query("dimension"))
 
-    @cached_property
+    @loaded_once
     def max_tokens(self) -> int:
         """The most tokens that the model reads at once."""
         said = self._said("sentence_bert_config.json").get("max_seq_length", _MAX_TOKENS)
@@ -89,12 +88,12 @@ class Bert:
             return {}
         return said if isinstance(said, dict) else {}
 
-    @cached_property
+    @loaded_once
     def _takes_first(self) -> bool:
         """Whether the vector of a text is that of its first token (CLS pooling), not the mean of all."""
         return bool(self._said("1_Pooling/config.json").get("pooling_mode_cls_token", False))
 
-    @cached_property
+    @loaded_once
     def _words(self) -> WordPiece:
         try:
             pieces = self._files[1].read_text("utf-8").splitlines()
@@ -107,11 +106,11 @@ class Bert:
                 self.name, f"vocab.txt has no {missing}: it is not of a BERT model"
             ) from None
 
-    @cached_property
+    @loaded_once
     def _session(self) -> Any:
         return session(self.name, self._files[0])
 
-    @cached_property
+    @loaded_once
     def _is_english(self) -> bool:
         """Whether the model has the vocabulary of English BERT models; any other may know more languages."""
         return self.name == DEEP or self._words.ids.keys() == Bert(self.settings)._words.ids.keys()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from typing import Any
 
+from quire.embed.base import loaded_once
 from quire.embed.language import is_english
 from quire.embed.weights import session, weights
 from quire.embed.wordpiece import WordPiece
@@ -28,11 +28,11 @@ class CrossEncoder:
     def __init__(self) -> None:
         self._last: tuple[str, dict[str, float]] = "", {}  # a question and logits: answers are made in pages
 
-    @cached_property
+    @loaded_once
     def _words(self) -> WordPiece:
         return WordPiece(weights("vocab.txt").read_text("utf-8").splitlines())
 
-    @cached_property
+    @loaded_once
     def _session(self) -> Any:
         return session(_NAME, weights("cross.onnx"))
 

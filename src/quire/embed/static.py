@@ -9,11 +9,11 @@ from __future__ import annotations
 import string
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from itertools import accumulate, chain
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from quire.embed.base import STATIC, STATIC_DIMENSION
+from quire.embed.base import STATIC, STATIC_DIMENSION, loaded_once
 from quire.embed.language import is_english
 from quire.embed.weights import weights
 from quire.embed.wordpiece import WordPiece
@@ -34,7 +34,7 @@ class Static:
 
     name, dimension, max_tokens = STATIC, STATIC_DIMENSION, sys.maxsize
 
-    @cached_property
+    @loaded_once
     def _table(self) -> Any:
         import numpy as np
 
@@ -43,7 +43,7 @@ class Static:
         except (OSError, ValueError) as problem:
             raise EmbeddingError(self.name, f"its table cannot be read: {problem}") from None
 
-    @cached_property
+    @loaded_once
     def _words(self) -> WordPiece:
         return WordPiece(weights("vocab.txt").read_text("utf-8").splitlines())
 
@@ -78,11 +78,10 @@ class Static:
 
         rows = list(map(self._parts, texts))
         sizes = list(map(len, rows))
-        numbers = self._known.numbers(chain.from_iterable(rows), sum(sizes))
-        words, places = np.unique(numbers, return_inverse=True)
+        words, places, vectors = self._known.found(chain.from_iterable(rows), sum(sizes))
         places += np.repeat(np.arange(len(rows)) * len(words), sizes)
         counts = np.bincount(places, minlength=len(rows) * len(words)).reshape(len(rows), -1)
-        return counts.astype(np.float32) @ self._known.vectors[words]
+        return counts.astype(np.float32) @ vectors
 
     def _sum_signs(self, texts: Sequence[str]) -> Any:
         """The sums of the vectors of the signs in ASCII texts, which are words of their own."""
@@ -101,7 +100,7 @@ class Static:
             text.encode().translate(_LOWER, _CONTROLS).split() if text.isascii() else self._words.pieces(text)
         )
 
-    @cached_property
+    @loaded_once
     def _known(self) -> _Known:
         return _Known(self._vectors)
 
@@ -113,7 +112,7 @@ class Static:
         starts = list(accumulate(map(len, pieces[:-1]), initial=0))
         return np.add.reduceat(self._rows(list(chain.from_iterable(pieces))), starts)
 
-    @cached_property
+    @loaded_once
     def _signs(self) -> tuple[Any, Any]:
         """The signs of ASCII, and their vectors."""
         import numpy as np
@@ -141,7 +140,7 @@ class _Known(dict[bytes | int, int]):
     def __init__(self, vectors_of: Callable[[Sequence[bytes | int]], Any]) -> None:
         import numpy as np
 
-        self._vectors_of, self._new = vectors_of, list[bytes | int]()
+        self._vectors_of, self._new, self._turn = vectors_of, list[bytes | int](), Lock()
         self.vectors = np.empty((0, STATIC_DIMENSION), np.float32)
 
     def __missing__(self, part: bytes | int) -> int:
@@ -149,7 +148,15 @@ class _Known(dict[bytes | int, int]):
         self._new.append(part)
         return number
 
-    def numbers(self, parts: Iterable[bytes | int], count: int) -> Any:
+    def found(self, parts: Iterable[bytes | int], count: int) -> tuple[Any, Any, Any]:
+        """The numbers of some parts, each once; which of them each part has; and their vectors."""
+        import numpy as np
+
+        with self._turn:  # other threads change the table
+            numbers, places = np.unique(self._numbers(parts, count), return_inverse=True)
+            return numbers, places, self.vectors[numbers]
+
+    def _numbers(self, parts: Iterable[bytes | int], count: int) -> Any:
         """The numbers of some parts, whose vectors are there now. Those given before may count no longer."""
         import numpy as np
 

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from quire.errors import EmbeddingError
@@ -37,6 +38,7 @@ def weights(name: str) -> Path:
 
 _AGAIN = "Install Quire again: pip install --force-reinstall --no-deps quire-docs"
 _NO_TELEMETRY = ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED")  # its names in newer and older versions
+_importing = Lock()  # another thread would take the variables that are set for the user's own
 NO_RUNTIME = "needs onnxruntime, which is not installed: pip install onnxruntime"
 
 
@@ -61,13 +63,14 @@ def _runtime() -> Any:
 
     It decides once, when it is imported, and would keep an id of the machine in the user's cache folder.
     """
-    before = {name: os.environ.get(name) for name in _NO_TELEMETRY}
-    os.environ.update(dict.fromkeys(_NO_TELEMETRY, "1"))
-    try:
-        return import_module("onnxruntime")
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    with _importing:
+        before = {name: os.environ.get(name) for name in _NO_TELEMETRY}
+        os.environ.update(dict.fromkeys(_NO_TELEMETRY, "1"))
+        try:
+            return import_module("onnxruntime")
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value

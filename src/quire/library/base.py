@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import partial, wraps
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
@@ -17,6 +18,7 @@ from quire.embed.base import Embedder
 from quire.embed.cross import CrossEncoder
 from quire.errors import ConnectionLost, LibraryError, NoResults, SettingError, nearest
 from quire.library.arguments import checks_arguments
+from quire.library.connections import Connections
 from quire.stores import DocumentRow, Filters, Store, open_store
 
 log = logging.getLogger("quire")
@@ -24,13 +26,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 L = TypeVar("L", bound="OpenLibrary")
 _PAUSES = (0.1, 0.5, 2.0)  # seconds until what was interrupted is read again
+_APART = ("watch",)  # has connections of its own, and closing the library does not wait for it
 
 
 def writes(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
-    """Make a method write to one library only, even if its file is replaced meanwhile."""
+    """Make a method write to one library only, even if its file is replaced; one thread after the other."""
 
     @wraps(method)
     def wrapped(self: L, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._connections.writing(), self.store.writing():
+            return method(self, *args, **kwargs)
+
+    return wrapped
+
+
+def embeds(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
+    """Make a method write vectors to one library only. It takes long: other threads may write beside it."""
+
+    @wraps(method)
+    def wrapped(self: L, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        self._connections.note_write()
         with self.store.writing():
             return method(self, *args, **kwargs)
 
@@ -55,6 +70,16 @@ def reads(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P],
     return wrapped
 
 
+def _called(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
+    """Make a method a call, which closing the library waits for."""
+
+    @wraps(method)
+    def wrapped(self: L, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._connections.call(partial(method, self, *args, **kwargs))
+
+    return wrapped
+
+
 def given_names(names: Iterable[str], what: str) -> tuple[str, ...]:
     """Names that choose documents. Raises SettingError for an empty one, which would mean everything."""
     found = tuple(names)
@@ -63,19 +88,33 @@ def given_names(names: Iterable[str], what: str) -> tuple[str, ...]:
     return found
 
 
+class Answering(threading.local):
+    """The answer that a thread is making: whether it is, and the documents cited whose files have changed."""
+
+    def __init__(self) -> None:
+        self.is_begun, self.changed = False, set[str]()
+
+
 class OpenLibrary:
-    """An open library. The arguments of all public methods are checked."""
+    """An open library, which any thread may use. The arguments of all public methods are checked."""
 
     def __init_subclass__(cls) -> None:
         for name, method in list(vars(cls).items()):
             if not name.startswith("_") and callable(method):
-                setattr(cls, name, checks_arguments(method))
+                setattr(cls, name, checks_arguments(method if name in _APART else _called(method)))
 
     def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
-        self.store, self.url, self.config = store, url, config
+        self.url, self.config = url, config
+        place = url if "://" in url or url == ":memory:" else os.path.abspath(url)  # noqa: PTH100
+        self._connections = Connections(url, store, partial(open_store, place))
         self._embedders: dict[str, Embedder | None] = {}
-        self._cross = CrossEncoder()
-        self._is_answering, self._changed = False, set[str]()  # and the documents cited whose files changed
+        self._loading, self._cross = threading.Lock(), CrossEncoder()
+        self._answering = Answering()
+
+    @property
+    def store(self) -> Store:
+        """The store of the calling thread."""
+        return self._connections.store
 
     @classmethod
     @checks_arguments
@@ -91,12 +130,15 @@ class OpenLibrary:
         return library
 
     def close(self) -> None:
-        """Close the database and the models."""
+        """Close the database and the models, once the calls of other threads have ended.
+
+        Calls that begin later raise LibraryError.
+        """
+        self._connections.close()
         self._cross.close()
         for embedder in self._embedders.values():
             if embedder:
                 embedder.close()
-        self.store.close()
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,7 @@ from quire.embed.base import DEEP, STATIC, Embedder, unit
 from quire.embedding import Embedded
 from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.ingest.report import EMBEDDING, Report
-from quire.library.base import OpenLibrary, writes
+from quire.library.base import OpenLibrary, embeds, writes
 from quire.meaning import Meaning
 from quire.progress import Progress, Silent
 from quire.sources.files import Skipped
@@ -38,7 +38,7 @@ _MADE_BY_CALLER = "custom: your program makes its vectors. Give that of a questi
 class Embeddings(OpenLibrary):
     """What embeds documents and questions."""
 
-    @writes
+    @embeds
     def embed(self, model: str | None = None, *, progress: Progress | None = None) -> Embedded:
         """Embed chunks that have no vector. Searches use a new model only once every chunk has its vector.
 
@@ -50,7 +50,7 @@ class Embeddings(OpenLibrary):
                 self._fill_instant(shown)
             return embedding.embed(self.store, embedder, shown)
 
-    @writes
+    @embeds
     def deepen(self, *, progress: Progress | None = None) -> None:
         """Embed what `add` left to do, if anything, however long that takes. Problems are logged."""
         report = Report()
@@ -204,9 +204,10 @@ class Embeddings(OpenLibrary):
         return self.store.count_unembedded(model) if model else self.store.size()
 
     def _embedder(self, name: str) -> Embedder | None:
-        if name not in self._embedders:
-            self._embedders[name] = models.open_embedder(name, self.config.embed)
-        return self._embedders[name]
+        with self._loading:
+            if name not in self._embedders:
+                self._embedders[name] = models.open_embedder(name, self.config.embed)
+            return self._embedders[name]
 
     def _active(self) -> Model | None:
         """The model whose vectors take their time."""

@@ -1,39 +1,28 @@
-"""The part of Library that answers: search, read, and pack for a prompt."""
+"""The part of Library that answers: search, and pack for a prompt."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from quire import reading, records, retaking, searcher
-from quire.address import is_in_collection, of_document, parse_id
+from quire import reading, searcher
+from quire.address import is_in_collection, of_document
 from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
-from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
 from quire.ingest import named
-from quire.library.base import T, given_names, reads
-from quire.library.embeddings import Embeddings
+from quire.library.base import reads
+from quire.library.passages import Passages, filters_of
 from quire.meaning import serving
-from quire.progress import Progress, Silent
-from quire.reading import Reading
-from quire.records import StoredChunk, StoredSection
 from quire.searcher import Found
-from quire.sources import entries
-from quire.stores import Counts, DocumentRow, Filters, active_model
+from quire.stores import Counts, DocumentRow, Filters
 from quire.tokens import budget_counter
-from quire.tree import Tree
 
-log = logging.getLogger("quire")
-_KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
 _PACKED = 30  # the most results in a context pack
-_FEW = 4  # chunks that are embedded before an answer
 
 
-class Finding(Embeddings):
-    """Searching and reading."""
+class Finding(Passages):
+    """Searching."""
 
     def search(
         self,
@@ -55,7 +44,7 @@ class Finding(Embeddings):
         for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
-        filters = _filters(collection, paths, tags)
+        filters = filters_of(collection, paths, tags)
         return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
 
     @reads
@@ -75,37 +64,12 @@ class Finding(Embeddings):
         given = {"explain": explain, "tokens": self.config.tokens}
         found = searcher.search(self.store, query, filters, settings, meaning, cross, **given)  # type: ignore[arg-type]
         changed = [result for result in found.results if result.stale]
-        self._changed.update(of_document(result.collection, result.path) for result in changed)
-        return found
+        self._answering.changed.update(of_document(result.collection, result.path) for result in changed)
+        return self._bound(found)
 
-    def fresh(self, answer: Callable[[], T]) -> T:
-        """An answer that is made by searching and reading.
-
-        If `search.fresh` is set and it cites files that have changed, they are read again, if that is quick,
-        and the answer is made again.
-        """
-        if self._is_answering or not self.config.search.fresh:
-            return answer()
-        self._is_answering = True
-        try:
-            self._changed.clear()
-            made = answer()
-            return answer() if self._changed and self._retake() else made
-        finally:
-            self._is_answering = False
-
-    def _retake(self) -> bool:
-        """Read the changed files that an answer cites again, if that is quick; returns whether any was."""
-        try:
-            rows = [row for row in map(self.document, sorted(self._changed)) if row]
-            report = retaking.retake(self.store, rows, self.config)
-            with suppress(EmbeddingError, SettingError):  # then the search itself says what is wrong
-                if report.documents and self._count_missing() <= _FEW:
-                    self._embed_new(report, None, rows)
-        except LibraryError as problem:  # such as one that another process writes to: then it stays as it is
-            log.info("changed files were not read again: %s", problem)
-            return False
-        return bool(report.documents)
+    def _bound(self, found: Found) -> Found:
+        """An answer whose results can be read."""
+        return replace(found, results=tuple(result.bound_to(self) for result in found.results))
 
     def _search_settings(
         self, limit: int | None, mode: str | None, rerank: bool | None = None
@@ -115,31 +79,6 @@ class Finding(Embeddings):
         return replace(self.config.search, **changes)  # type: ignore[arg-type]
 
     @reads
-    def documents(
-        self,
-        collection: str | None = None,
-        *,
-        paths: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        kind: str | None = None,
-    ) -> list[DocumentRow]:
-        """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind."""
-        if kind is not None and kind not in _KINDS:
-            raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
-        return self.store.documents(replace(_filters(collection, paths, tags), kinds=(kind,) if kind else ()))
-
-    def document(self, address: str) -> DocumentRow | None:
-        """One document by its address, path or id; None if there is none."""
-        try:
-            return self._found(address)
-        except NoResults:
-            return None
-
-    @reads
-    def _found(self, address: str) -> DocumentRow:
-        return self._document(address)[0]
-
-    @reads
     def status(self) -> Counts:
         """What is in the library, and which model searches use."""
         counts, meaning = self.store.counts(), self._meaning("hybrid")
@@ -147,69 +86,6 @@ class Finding(Embeddings):
         goes_on, problem = self._left()
         name = used.model.name if used else ""
         return replace(counts, serving=name, goes_on=goes_on, model_problem=problem)
-
-    def damaged(self, progress: Progress | None = None) -> list[str]:
-        """The addresses of documents whose stored text is not what was written. Every text is compared."""
-        rows, shown, found = self.documents(), progress or Silent(), list[str]()
-        shown.begin("comparing texts with their checksums", len(rows), "documents")
-        for row in rows:
-            try:
-                self.source(row.address)
-            except Damaged:
-                found.append(row.address)
-            shown.advance(1)
-        return found
-
-    def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
-        """A document or a section of it, exactly as it stands; by address, id, heading or path `A > B`."""
-        return self.fresh(partial(self._read, address, heading, max_tokens))
-
-    @reads
-    def _read(self, address: str, heading: str | None, max_tokens: int | None) -> Reading:
-        document, rest = self._document(address)
-        found = reading.read(self.store, document, heading or rest, self.config, max_tokens)
-        self._changed |= {document.address} if found.stale else set()
-        return found
-
-    @reads
-    def source(self, address: str) -> bytes:
-        """The exact bytes of a document, by address or id."""
-        return self.store.source(self._document(address)[0].seq)
-
-    @reads
-    def toc(self, address: str) -> Tree:
-        """The tree of a document, by address or id."""
-        document, rest = self._document(address)
-        reading.span(self.store, document, rest, self.config)  # raises NoResults for no such section
-        return reading.tree(self.store, document, self.config)
-
-    @reads
-    def sections(self, address: str) -> list[StoredSection]:
-        """The sections of a document as they are stored, with their ids, in order; by address or id."""
-        return records.stored_sections(self.store, self._document(address)[0])
-
-    @reads
-    def chunks(self, address: str) -> list[StoredChunk]:
-        """The chunks of a document, or of one of its sections, as they are stored; by address or id."""
-        document, rest = self._document(address)
-        start, end = reading.span(self.store, document, rest, self.config)
-        return records.stored_chunks(self.store, document, start, end)
-
-    @reads
-    def chunk(self, id: str) -> StoredChunk | None:
-        """One chunk by its id; None if no chunk has this id."""
-        found = self.store.by_id(known) if (known := parse_id(id)) else None
-        return records.stored_chunk(self.store, found[0], known) if found and known else None
-
-    @reads
-    def vector(self, id: str) -> list[float] | None:
-        """The vector that searches compare of a chunk, by its id; None if it has none, or is not there."""
-        row, models = self._chunk_row(id), self.store.models()
-        used = [active_model(models), active_model(models, instant=True)]
-        for model in used if row is not None else ():
-            for vector in self.store.vectors_of(model, [row or 0]).values() if model else ():
-                return list(map(float, vector))
-        return None
 
     def context(
         self,
@@ -231,7 +107,7 @@ class Finding(Embeddings):
         settings = self.config.context
         if max_tokens is not None:
             settings = replace(settings, max_tokens=max_tokens)
-        filters = _filters(collection, paths, tags)
+        filters = filters_of(collection, paths, tags)
         search = self._search_settings(_PACKED, mode, rerank)
         return self.fresh(partial(self._context, query, filters, search, settings, include))
 
@@ -272,7 +148,3 @@ class Finding(Embeddings):
         if row.seq not in known:
             known[row.seq] = Source(reading.tree(self.store, row, self.config), row.url, row.promotion)
         return known[row.seq]
-
-
-def _filters(collection: str | None, paths: Iterable[str], tags: Iterable[str]) -> Filters:
-    return Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))

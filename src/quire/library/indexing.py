@@ -186,16 +186,17 @@ class Indexing(Embeddings):
 
         `on_change` receives each change to a document, `on_note` what a person should know; without them,
         the log does. One process at a time watches a library; others wait until it is gone. Pages and sites
-        are read again after `watch.pages` seconds.
+        are read again after `watch.pages` seconds. It goes on if the library is closed meanwhile.
         """
         from quire import watcher
 
         if self.url == ":memory:":
             raise SettingError("library", "is in memory. Only one in a file or a database can be watched")
-        self._adopt()
+        self._connections.call(self._adopt)
         told = on_change or _log_change, on_note or log.warning
-        watched = watcher.Watched(self.store, self.url, self.config, self._another, *told)
-        watcher.watch(watched, stop or threading.Event())
+        with type(self).open(self.url, config=self.config) as own:
+            watched = watcher.Watched(own.store, self.url, self.config, self._another, *told)
+            watcher.watch(watched, stop or threading.Event())
 
     @contextmanager
     def _another(self) -> Iterator[tuple[Store, Callable[[Report, Progress], None]]]:

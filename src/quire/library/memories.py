@@ -101,7 +101,7 @@ class Memories(Finding):
         best: dict[str, Result] = {}
         for result in sorted(results, key=lambda result: -result.score):
             best.setdefault(result.document_id if group else result.chunk_ids[0], result)
-        return replace(found, results=tuple(best.values())[: settings.limit])
+        return self._bound(replace(found, results=tuple(best.values())[: settings.limit]))
 
     @writes
     def forget(

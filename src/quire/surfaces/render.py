@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections import Counter
@@ -11,10 +10,9 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from quire import context, redact
+from quire import redact
 from quire.chunkers.base import Chunk
 from quire.context import NO_GOOD_MATCH as NO_GOOD_MATCH
-from quire.context import Context
 from quire.context import one_line as one_line
 from quire.context import safe as safe
 from quire.context import safe_lines as safe_lines
@@ -176,7 +174,10 @@ def toc_lines(tree: Tree, tokens: dict[int, int]) -> Iterable[str]:
 def found_json(found: Found) -> dict[str, Any]:
     """What `quire search --json` prints."""
     shown = map(asdict, found.results)
-    results = [{name: value for name, value in one.items() if value or name != "explain"} for one in shown]
+    results = [
+        {name: one[name] for name in one if name != "checksum" and (one[name] or name != "explain")}
+        for one in shown
+    ]
     about = {"query": found.query, "mode": found.mode, "model": found.model, "good_match": found.good_match}
     return about | {"results": results, "notes": list(found.notes)}
 
@@ -206,35 +207,6 @@ def _drawn(text: str, highlights: Iterable[tuple[int, int]]) -> str:
     edges = pairwise([0, *(place for span in highlights for place in span), len(text)])
     pieces = (safe(text[start:end]) for start, end in edges)
     return "".join(f"\033[1;33m{piece}\033[0m" if at % 2 else piece for at, piece in enumerate(pieces))
-
-
-def context_markdown(found: Context) -> str:
-    """A context pack as Markdown: its `tokens` count this text."""
-    return context.markdown(found.passages, found.good_match)
-
-
-def context_json(found: Context) -> dict[str, Any]:
-    """A context pack with the exact text of every passage."""
-    return asdict(found)
-
-
-def context_xml(found: Context) -> str:
-    """A context pack as XML."""
-    lines = ["<documents>" if found.good_match else '<documents good_match="false">']
-    for passage in found.passages:
-        place = _escaped(passage.breadcrumb.removeprefix("> "))
-        lines += [
-            f'<document index="{passage.number}" address="{_escaped(passage.address)}"'
-            f' lines="{passage.start_line}–{passage.end_line}" place="{place}">',
-            f"<source>{_escaped(passage.url or passage.path)}</source>",
-            f"<content>{html.escape(safe_lines(passage.text), quote=False)}</content>",
-            "</document>",
-        ]
-    return "\n".join([*lines, "</documents>\n"])
-
-
-def _escaped(text: str) -> str:
-    return html.escape(one_line(text))
 
 
 def report_json(report: Report) -> dict[str, Any]:

@@ -143,6 +143,7 @@ class PostgresDatabase:
             kwargs={"autocommit": True, "prepare_threshold": None},
             min_size=1,
             max_size=_MAX_CONNECTIONS,
+            num_workers=1,  # that open connections: each thread of a program has a pool
             timeout=3.0,
             reconnect_timeout=1.0,  # else it would retry ever more rarely, and miss a server that is back
             configure=self._configure,

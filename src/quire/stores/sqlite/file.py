@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from quire.errors import LibraryError, LibraryHeld
 from quire.stores import migrate
@@ -363,7 +364,7 @@ class FileOpener:
     def _open(self, create: bool) -> sqlite3.Connection:
         """A connection to the file that is still at the path after it was opened."""
         if self.path == ":memory:":
-            return sqlite3.connect(":memory:", isolation_level=None)
+            return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         before, db = place_of(self.path), self._open_file(create)
         while before and before != place_of(self.path):
             abandon(db)
@@ -414,7 +415,10 @@ class FileOpener:
     def _connect(self, mode: str) -> sqlite3.Connection:
         if "immutable" in mode and self._has_log():
             raise self._error("has a log beside it that cannot be read here. Copy both to a folder of yours.")
-        db = sqlite3.connect(uri_of(self.path, mode), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        # A store moves from a thread that ends to another, and any thread may close it.
+        given: Any = {"isolation_level": None, "check_same_thread": False}
+        db: sqlite3.Connection
+        db = sqlite3.connect(uri_of(self.path, mode), uri=True, timeout=BUSY_SECONDS, **given)
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute("PRAGMA synchronous = FULL")

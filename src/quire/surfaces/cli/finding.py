@@ -110,7 +110,7 @@ def context(
       quire context "exit codes" --path docs/ --include chunks
       quire context "exit codes" --format json
     """
-    from quire.surfaces import render
+    from quire.surfaces import packs, render
     from quire.tokens import budget_counter
 
     with opening.open_library(library) as opened:
@@ -120,9 +120,9 @@ def context(
         if form == "xml":
             found = _smaller(found, ask, budget_counter(opened.config.tokens))
     if form == "json":
-        output.print_json(render.context_json(found))
+        output.print_json(packs.as_values(found))
     else:
-        click.echo(render.context_xml(found) if form == "xml" else render.context_markdown(found), nl=False)
+        click.echo(packs.as_xml(found) if form == "xml" else packs.as_markdown(found), nl=False)
     for note in found.notes:
         output.note(note)
     sys.exit(render.DONE if found.passages else render.NOTHING)
@@ -130,11 +130,11 @@ def context(
 
 def _smaller(found: Context, ask: Callable[..., Context], counter: Counter) -> Context:
     """The pack that fits as XML: it is packed again, smaller, until it does."""
-    from quire.surfaces import render
+    from quire.surfaces import packs
 
     most = room = found.max_tokens
     while found.passages and room > 1:
-        shown = render.context_xml(found)
+        shown = packs.as_xml(found)
         if (over := counter.count(shown, 0, len(shown)) - most) <= 0:
             break
         room = max(1, room - over)

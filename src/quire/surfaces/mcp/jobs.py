@@ -1,7 +1,7 @@
-"""The threads behind the MCP server: one reads and one writes, each with its own library.
+"""The threads behind the MCP server: some read and one writes.
 
-Always: a long add delays no search; each thread opens its library on first use; a cancelled job stops
-between two transactions.
+Always: a long add delays no search, and no search another; the library is opened on first use; a cancelled
+job stops between two transactions.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from quire.config import Config
-from quire.errors import LibraryHeld, NoResults, QuireError
-from quire.progress import Silent
+from quire.errors import NoResults, QuireError
+from quire.progress import Silent, Stopped
 from quire.surfaces.mcp.text import Answer, on_one_line
 from quire.workers import lower_priority
 
@@ -29,11 +29,8 @@ T = TypeVar("T")
 CAN_GO_ON = "What was written before is whole; add again to go on."
 _BEFORE_WATCHING = 1.0  # seconds: a client has connected by then, or made a library
 _END = 5.0  # seconds that the end of the server waits for that of watching
+_READERS = 20  # the most calls that are answered at the same time; each has a connection
 _LONGEST = 200  # characters of each text in a job's status
-
-
-class Stopped(Exception):
-    """The job was cancelled."""
 
 
 class Nothing(Exception):
@@ -208,72 +205,48 @@ class Deepening:
 
 
 class Threads:
-    """A thread that reads and one that writes. Each opens the library when it is first needed."""
+    """Threads that read and one that writes, all on one library, which is opened when it is first needed."""
 
     def __init__(self, url: str, config: Config, after_write: Callable[[], None] = lambda: None) -> None:
         self.url, self.config, self._after_write = url, config, after_write
-        self._reader = ThreadPoolExecutor(1, "read")
+        self._readers = ThreadPoolExecutor(_READERS, "read")
         self._writer = ThreadPoolExecutor(1, "write")
-        self._held = threading.local()
-        self._opening_anew = threading.Lock()
+        self._library: Library | None = None
+        self._opening = threading.Lock()
 
     def read(self, work: Callable[[Library], T]) -> asyncio.Future[T]:
         """Run a read on a library that others may be writing to. Raises Nothing if there is none."""
 
         def run() -> T:
-            return self._work(work, False, self._writer)
+            library = self._opened(create=False)
+            return library.fresh(partial(work, library))
 
-        return asyncio.get_running_loop().run_in_executor(self._reader, run)
+        return asyncio.get_running_loop().run_in_executor(self._readers, run)
 
     def write(self, work: Callable[[Library], T], *, create: bool) -> asyncio.Future[T]:
         """Run a write, after all earlier ones."""
 
         def run() -> T:
             try:
-                return self._work(work, create, self._reader)
-            finally:  # checkpoint what it could not while the other thread was reading
+                return work(self._opened(create))
+            finally:
                 self._after_write()
-                with suppress(RuntimeError):  # it has ended
-                    self._reader.submit(self._settle)
 
         return asyncio.get_running_loop().run_in_executor(self._writer, run)
 
-    def _work(self, work: Callable[[Library], T], create: bool, other: ThreadPoolExecutor) -> T:
-        """Run work. If the library was restored, run it again once both threads have closed the old one."""
-        try:
-            return work(self._library(create))
-        except LibraryHeld:
-            if not self._opening_anew.acquire(blocking=False):  # the other thread waits for this one
-                raise
-            try:
-                self._let_go()
-                other.submit(self._let_go).result()
-                return work(self._library(create))
-            finally:
-                self._opening_anew.release()
-
-    def _settle(self) -> None:
-        if hasattr(self._held, "library"):
-            self._held.library.store.settle()
-
-    def _library(self, create: bool) -> Library:
+    def _opened(self, create: bool) -> Library:
         from quire.library import Library
 
-        if not hasattr(self._held, "library"):
+        with self._opening:
             try:
-                self._held.library = Library.open(self.url, create=create, config=self.config)
+                self._library = self._library or Library.open(self.url, create=create, config=self.config)
             except NoResults:
                 raise Nothing from None
-        library: Library = self._held.library
-        return library
+            return self._library
 
     def close(self) -> None:
         """Close the library, after the current work."""
-        for thread in (self._reader, self._writer):
-            thread.submit(self._let_go)
-            thread.shutdown()
-
-    def _let_go(self) -> None:
-        if hasattr(self._held, "library"):
-            self._held.library.close()
-            del self._held.library
+        self._readers.shutdown()
+        self._writer.shutdown()
+        if self._library:
+            self._library.close()

@@ -13,9 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from quire.context import Passage
-    from quire.reading import Reading
     from quire.records import StoredChunk
-    from quire.result import Result
+    from quire.result import Reading, Result
 
     Found = Result | Passage | Reading | StoredChunk
 

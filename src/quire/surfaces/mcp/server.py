@@ -41,9 +41,10 @@ from quire import redact, tokens
 from quire.address import of_document, of_section
 from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
+from quire.progress import Stopped
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
-from quire.surfaces.mcp.jobs import CAN_GO_ON, Deepening, Job, Nothing, Stopped, Threads, Watching
+from quire.surfaces.mcp.jobs import CAN_GO_ON, Deepening, Job, Nothing, Threads, Watching
 from quire.surfaces.mcp.results import RESULTS
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
@@ -306,13 +307,13 @@ def _hints(tool: Tool) -> ToolAnnotations:
 
 
 def _run(tool: Tool, asked: Any, library: Library) -> Answer:
-    if not tool.creates and not library.store.collections():
+    if not tool.creates and not library.collections():
         raise Nothing
     assert tool.run is not None  # noqa: S101
     if tool.writes:
         return tool.run(library, asked)
     try:
-        return library.fresh(partial(tool.run, library, asked))
+        return tool.run(library, asked)
     except NoResults as problem:
         if tool.of_entries and problem.details.get("missing") == "memories":
             raise Nothing from None
@@ -322,7 +323,7 @@ def _run(tool: Tool, asked: Any, library: Library) -> Answer:
 def _refresh(asked: Refresh, job: Job, library: Library) -> Answer:
     """Bring all sources up to date, or say what that would change."""
     job.start()
-    if not library.store.collections():
+    if not library.collections():
         raise Nothing
     if asked.check:
         return writing.checked(asked, library.check(), library.config.tokens)

@@ -1,0 +1,187 @@
+"""The part of Library that returns what is stored: documents, sections and chunks, exactly as they stand."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from quire import reading, records, retaking
+from quire.address import of_document, parse_id
+from quire.document import Document
+from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
+from quire.ingest import named
+from quire.library.base import T, given_names, reads
+from quire.library.embeddings import Embeddings
+from quire.progress import Progress, Silent
+from quire.records import StoredChunk, StoredSection
+from quire.result import Reading, Result
+from quire.sources import entries
+from quire.stores import DocumentRow, Filters, active_model
+from quire.tree import Tree
+
+log = logging.getLogger("quire")
+_FEW = 4  # chunks that are embedded before an answer
+_KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
+
+
+def filters_of(collection: str | None, paths: Iterable[str], tags: Iterable[str]) -> Filters:
+    """Filters of what a caller names."""
+    return Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))
+
+
+class Passages(Embeddings):
+    """Reading what is stored."""
+
+    def fresh(self, answer: Callable[[], T]) -> T:
+        """An answer that is made by searching and reading.
+
+        If `search.fresh` is set and it cites files that have changed, they are read again, if that is quick,
+        and the answer is made again.
+        """
+        mine = self._answering
+        if mine.is_begun or not self.config.search.fresh:
+            return answer()
+        mine.is_begun = True
+        try:
+            mine.changed.clear()
+            made = answer()
+            return answer() if mine.changed and self._retake() else made
+        finally:
+            mine.is_begun = False
+
+    def _retake(self) -> bool:
+        """Read the changed files that an answer cites again, if that is quick; returns whether any was."""
+        try:
+            rows = [row for row in map(self.document, sorted(self._answering.changed)) if row]
+            self._connections.note_write()
+            report = retaking.retake(self.store, rows, self.config)
+            with suppress(EmbeddingError, SettingError):  # then the search itself says what is wrong
+                if report.documents and self._count_missing() <= _FEW:
+                    self._embed_new(report, None, rows)
+        except LibraryError as problem:  # such as one that another process writes to: then it stays as it is
+            log.info("changed files were not read again: %s", problem)
+            return False
+        return bool(report.documents)
+
+    @reads
+    def collections(self) -> list[str]:
+        """The names of the collections."""
+        return self.store.collections()
+
+    @reads
+    def documents(
+        self,
+        collection: str | None = None,
+        *,
+        paths: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        kind: str | None = None,
+    ) -> list[DocumentRow]:
+        """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind."""
+        if kind is not None and kind not in _KINDS:
+            raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
+        return self.store.documents(
+            replace(filters_of(collection, paths, tags), kinds=(kind,) if kind else ())
+        )
+
+    def document(self, address: str) -> DocumentRow | None:
+        """One document by its address, path or id; None if there is none."""
+        try:
+            return self._found(address)
+        except NoResults:
+            return None
+
+    @reads
+    def _found(self, address: str) -> DocumentRow:
+        return self._document(address)[0]
+
+    def damaged(self, progress: Progress | None = None) -> list[str]:
+        """The addresses of documents whose stored text is not what was written. Every text is compared."""
+        rows, shown, found = self.documents(), progress or Silent(), list[str]()
+        shown.begin("comparing texts with their checksums", len(rows), "documents")
+        for row in rows:
+            try:
+                self.source(row.address)
+            except Damaged:
+                found.append(row.address)
+            shown.advance(1)
+        return found
+
+    def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
+        """A document or a section of it, exactly as it stands; by address, id, heading or path `A > B`."""
+        return self.fresh(partial(self._read, address, heading, max_tokens))
+
+    @reads
+    def _read(self, address: str, heading: str | None, max_tokens: int | None) -> Reading:
+        document, rest = self._document(address)
+        found = reading.read(self.store, document, heading or rest, self.config, max_tokens)
+        self._answering.changed |= {document.address} if found.stale else set()
+        return found
+
+    def _text_of(self, result: Result) -> str:
+        return self._connections.call(partial(self._passage, result))
+
+    def _reading_of(self, result: Result, max_tokens: int | None) -> Reading:
+        return self._connections.call(partial(self._cited, result, max_tokens))
+
+    @reads
+    def _passage(self, result: Result) -> str:
+        row = self._as_found(result)
+        return Document.restored(self.store.source(row.seq), row.path).text[result.start : result.end]
+
+    @reads
+    def _cited(self, result: Result, max_tokens: int | None) -> Reading:
+        self._as_found(result)
+        return self._read(result.address, None, max_tokens)
+
+    def _as_found(self, result: Result) -> DocumentRow:
+        """The document of a result. Raises NoResults if it is not the version that was found."""
+        row = self.store.document(result.collection, result.path)
+        if row is not None and row.checksum == result.checksum:
+            return row
+        name = of_document(result.collection, result.path)
+        what = "has changed" if row else "was removed"
+        raise NoResults(f"{name} {what} since it was found. Search again.", missing="version", name=name)
+
+    @reads
+    def source(self, address: str) -> bytes:
+        """The exact bytes of a document, by address or id."""
+        return self.store.source(self._document(address)[0].seq)
+
+    @reads
+    def toc(self, address: str) -> Tree:
+        """The tree of a document, by address or id."""
+        document, rest = self._document(address)
+        reading.span(self.store, document, rest, self.config)  # raises NoResults for no such section
+        return reading.tree(self.store, document, self.config)
+
+    @reads
+    def sections(self, address: str) -> list[StoredSection]:
+        """The sections of a document as they are stored, with their ids, in order; by address or id."""
+        return records.stored_sections(self.store, self._document(address)[0])
+
+    @reads
+    def chunks(self, address: str) -> list[StoredChunk]:
+        """The chunks of a document, or of one of its sections, as they are stored; by address or id."""
+        document, rest = self._document(address)
+        start, end = reading.span(self.store, document, rest, self.config)
+        return records.stored_chunks(self.store, document, start, end)
+
+    @reads
+    def chunk(self, id: str) -> StoredChunk | None:
+        """One chunk by its id; None if no chunk has this id."""
+        found = self.store.by_id(known) if (known := parse_id(id)) else None
+        return records.stored_chunk(self.store, found[0], known) if found and known else None
+
+    @reads
+    def vector(self, id: str) -> list[float] | None:
+        """The vector that searches compare of a chunk, by its id; None if it has none, or is not there."""
+        row, models = self._chunk_row(id), self.store.models()
+        used = [active_model(models), active_model(models, instant=True)]
+        for model in used if row is not None else ():
+            for vector in self.store.vectors_of(model, [row or 0]).values() if model else ():
+                return list(map(float, vector))
+        return None
