@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from quire.result import Hit
 
 # How much a cosine counts, by model, where the best match by words counts 1: chosen by bench/weights.py
-WEIGHTS = {"static": 1.25, "deep": 1.75}
+WEIGHTS = {"static": 1.5, "deep": 2.0}
 OTHER_WEIGHT = 1.5
 _RANKS = 60  # the constant in reciprocal rank fusion, as in the original paper
 _NEXT = ((1, 1.0), (-1, 1.0), (2, 0.5), (-2, 0.5))  # distance of a neighbour, and its weight

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from quire.address import meant
+from quire.address import meant, of_document
 from quire.config import TokenSettings
 from quire.errors import no_collection
 from quire.surfaces import render
@@ -64,7 +64,7 @@ class Search(Arguments):
     query: Question
     collection: Collection = ""
     paths: Paths = []
-    limit: Limit = 10
+    limit: Limit = 6
     mode: Mode = "hybrid"
     max_tokens: MaxTokens = MAX_TOKENS
     cursor: Cursor = ""
@@ -97,11 +97,22 @@ def _found(page: Page, found: Found) -> Answer:
     return Answer(text, results=as_data(page.tool, found.results[page.start : end], **told, **about))
 
 
+def _size(result: Result) -> str:
+    """How large a result is, and the next larger place of its document: `180 of 2,300 tokens in #deploy`."""
+    if result.parent is None:
+        return render.counted(result.tokens, "token")
+    size = f"{result.tokens:,} of {render.counted(result.parent_tokens, 'token')}"
+    place = result.parent.removeprefix(of_document(result.collection, result.path))
+    if place and result.address.partition("~")[0].endswith(place):  # it is a part of its section
+        return size
+    return f"{size} in {on_one_line(place) or 'the document'}"
+
+
 def _result(number: int, result: Result) -> str:
     """A result: its address and what is known about it, its trail unless the snippet says it, its snippet."""
     about = [result.strength] if result.strength != "none" else []
     about += _written(result.kind, result.updated_at, result.tags)
-    about += [f"{_lines(result)}, about {render.size(result)}"]
+    about += [f"{_lines(result)}, about {_size(result)}"]
     about += ["the file has changed since"] if result.stale else []
     trail, snippet = on_one_line(" › ".join(result.trail)), on_one_line(result.snippet)
     above = "" if snippet.startswith(trail) else f"> {trail}\n"
