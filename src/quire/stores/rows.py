@@ -238,6 +238,14 @@ class Unembedded:
 
 
 @dataclass(frozen=True, slots=True)
+class Version:
+    """A text of an entry, and when it was written, in milliseconds."""
+
+    written_at: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A document ready to write: only its row numbers are still unknown."""
 
@@ -266,6 +274,8 @@ class Prepared:
     created_at: int = 0  # milliseconds; 0 is now
     updated_at: int = 0
     seen: int = 0  # see Member
+    versions: tuple[Version, ...] | None = None  # earlier texts; None keeps those that are stored
+    keeps_replaced: bool = False  # whether a text that it replaces becomes an earlier one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", storable(self.title))
