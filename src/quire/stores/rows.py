@@ -14,6 +14,7 @@ from quire.address import of_document
 from quire.chunkers.base import Chunk
 from quire.document import SOURCE_TYPES
 from quire.embed.base import STATIC
+from quire.sources.entries import Version as Version
 from quire.stores import texts
 from quire.tree import Tree
 
@@ -235,14 +236,6 @@ class Unembedded:
     def digest(self) -> bytes:
         """The digest by which the vector of the text is cached."""
         return texts.digest_of(self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A text of an entry, and when it was written, in milliseconds."""
-
-    written_at: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ def keep_replaced(db: Connection, documents: Mapping[int, Prepared]) -> None:
     for row, new in documents.items():
         if new.keeps_replaced:
             old = db.execute(_REPLACED, (row, new.checksum)).fetchall()
-            _insert(db, row, new, (Version(at, unpack(stored).decode()) for at, stored in old))
+            texts = ((at, unpack(stored).decode("utf-8", "replace")) for at, stored in old)
+            _insert(db, row, new, (Version(*one) for one in texts))
 
 
 def add_versions(db: Connection, documents: Iterable[tuple[int, Prepared]]) -> None:

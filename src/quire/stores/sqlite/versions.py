@@ -30,9 +30,9 @@ class SqliteVersions(SqliteRemaking):
     def _keep_replaced(self, row: int, new: Prepared) -> None:
         """Make the stored text of an entry an earlier one, if the new one differs."""
         if new.keeps_replaced:
-            statement = "SELECT updated_at, CAST(source AS TEXT) FROM documents WHERE seq = ? AND checksum <> ?"
+            statement = "SELECT updated_at, source FROM documents WHERE seq = ? AND checksum <> ?"
             old = self.db.execute(statement, (row, new.checksum)).fetchall()
-            self._insert_versions(row, (Version(*one) for one in old))
+            self._insert_versions(row, (Version(at, source.decode("utf-8", "replace")) for at, source in old))
 
     def _insert_versions(self, row: int, versions: Iterable[Version]) -> None:
         rows = ((row, one.written_at, one.text) for one in versions)
