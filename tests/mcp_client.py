@@ -73,7 +73,7 @@ def talk(server: StdioServerParameters | str, work: Work[T], mode: str = "auto",
     return anyio.run(main)
 
 
-async def call(client: Client, name: str, **arguments: Any) -> CallToolResult:
+async def call(client: Client, name: str, /, **arguments: Any) -> CallToolResult:
     return await client.call_tool(name, arguments)
 
 
@@ -84,14 +84,14 @@ def said(result: CallToolResult) -> str:
     return content.text
 
 
-async def ask(client: Client, name: str, **arguments: Any) -> str:
+async def ask(client: Client, name: str, /, **arguments: Any) -> str:
     """What a tool says when all is well."""
     result = await call(client, name, **arguments)
     assert not result.is_error, said(result)
     return said(result)
 
 
-async def refused(client: Client, name: str, **arguments: Any) -> str:
+async def refused(client: Client, name: str, /, **arguments: Any) -> str:
     """What a tool says when something is wrong."""
     result = await call(client, name, **arguments)
     assert result.is_error, said(result)

@@ -13,6 +13,7 @@ from psycopg import sql
 from quire.library import Library
 from quire.stores import migrate
 from quire.stores.checks import row_check
+from quire.stores.postgres.compact import compact
 from quire.stores.postgres.pieces import unpack
 from quire.stores.sqlite import SqliteStore, ids
 from quire.stores.sqlite.file import APPLICATION_ID
@@ -84,7 +85,10 @@ def _make_postgres(url: str, number: int) -> None:
             if step <= number:
                 db.execute(script.encode())
                 db.execute("INSERT INTO quire.migrations VALUES (%s, now())", (step,))
-        without = "facts writes migrations grants words common_terms".split()  # of words, schema 8 reads none
+        if number >= 8:
+            compact(db)
+        without = "facts writes migrations grants".split()
+        without += ["words", "common_terms"] if number < 8 else []  # schema 8 makes them anew
         found = {name for (name,) in db.execute(tables).fetchall()}.difference(without)
         for name in sorted(found, key=lambda name: (name != "documents", name != "sources", name)):
             _insert(db, name, *before.get(name, ([], [])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -94,12 +95,14 @@ def test_remember_recall_forget(place: Path) -> None:
     assert json.loads(named)["address"] == "knowledge:limit"
     assert json.loads(named)["title"] == "Rate limit"
     out, _ = run(place, "recall", "deploy", "--tag", "deploy", "--since", "1d", "--group")
-    assert out.splitlines()[0] == f"  1. {address}"
+    text, where = out.splitlines()
+    assert text == "  1. We deploy on Tuesdays."
+    assert where == f"     {address}; deploy; strong match"
     found = json.loads(run(place, "recall", "limit", "--kind", "knowledge", "--json")[0])
     assert [result["address"] for result in found["results"]] == ["knowledge:limit"]
     assert "explain" not in found["results"][0]
     assert run(place, "recall", "deploy", "--until", "1d", code=1)[0] == ""
-    assert run(place, "search", "deploy", code=1)[0] == ""
+    assert run(place, "read", address)[0] == "We deploy on Tuesdays."
     out, err = run(place, "forget", "--tag", "deploy", "--dry-run")
     assert (out.strip(), err) == (address, "Would forget 1 entry.\n")
     assert json.loads(run(place, "forget", address, "--json")[0]) == {
@@ -111,19 +114,66 @@ def test_remember_recall_forget(place: Path) -> None:
     assert "is no time" in run(place, "recall", "x", "--since", "soon", code=2)[1]
 
 
+def test_memories_are_the_users_own_wherever_they_stand(place: Path) -> None:
+    """Issue: the user's own library by default; a project's memory is --here, and is not lost silently."""
+    run(place, "add", "docs")
+    other = place / "docs"
+    here = str(place / ".quire" / "library.db")
+    mine = run(place, "remember", "I prefer tea.")[0].strip()
+    ours = run(place, "remember", "--here", "We prefer coffee.")[0].strip()
+    out, err = run(other, "recall", "prefer", HOME=str(place))
+    assert mine in out
+    assert ours not in out
+    assert err == "The library of this project has 1 entry too: quire recall --here\n"
+    out, err = run(other, "recall", "prefer", "--here", HOME=str(place))
+    assert (mine in out, ours in out, err) == (False, True, "")
+    assert ours in run(place, "recall", "prefer", QUIRE_LIBRARY=here)[0]
+    _, err = run(place, "recall", "prefer", "-L", here, "--here", code=2)
+    assert "-L names a library, and --here is the project's" in err
+    run(place, "forget", "--here", ours)
+    assert run(place, "recall", "prefer")[1] == ""
+
+
+def test_here_without_a_project_makes_one_only_to_remember(place: Path) -> None:
+    """Reading makes nothing."""
+    assert "No project from here upward" in run(place, "recall", "--here", "tea", code=1)[1]
+    assert not (place / ".quire").exists()
+    run(place, "remember", "--here", "We like tea.")
+    assert (place / ".quire" / ".gitignore").exists()
+    assert "We like tea." in run(place, "recall", "--here", "tea")[0]
+
+
+def test_a_name_keeps_its_history(place: Path) -> None:
+    """Issue: quire recall --history, newest first, with times; a name is enough to forget."""
+    run(place, "remember", "The limit is 20.", "--as", "limit")
+    _, err = run(place, "remember", "The limit is 30.", "--as", "limit")
+    assert err == "Saved in place of an earlier text, which its history has.\n"
+    out, _ = run(place, "recall", "--history", "limit")
+    assert [line.split("  ")[1] for line in out.splitlines()] == ["The limit is 30.", "The limit is 20."]
+    assert out.startswith(f"{datetime.now(UTC).date()} ")
+    found = json.loads(run(place, "recall", "--history", "memory:limit", "--json")[0])
+    assert [one["text"] for one in found["versions"]] == ["The limit is 30.", "The limit is 20."]
+    assert f"     memory:limit; {datetime.now(UTC).date()}" in run(place, "recall", "limit")[0]
+    assert "is 20" not in run(place, "recall", "limit")[0]
+    assert "Already remembered" in run(place, "remember", "the limit is 30")[1]
+    assert run(place, "forget", "limit")[0] == "memory:limit\n"
+    assert "Nothing is remembered as 'limit'" in run(place, "recall", "--history", "limit", code=1)[1]
+
+
 def test_what_cannot_be_embedded_is_kept_and_said(place: Path) -> None:
     """A failure never loses the memory, and people see it on stderr."""
     out, err = run(place, "remember", "We deploy on Tuesdays.", QUIRE_EMBED_MODEL="folder/absent")
     assert f"{out.strip()} is kept, but embedding failed" in err
-    assert run(place, "recall", "deploy")[0].startswith(f"  1. {out.strip()}")
+    assert f"     {out.strip()}" in run(place, "recall", "deploy")[0]
 
 
 def test_documents_are_not_forgotten_and_memories_are_no_documents(place: Path) -> None:
     """Each command keeps to its kinds, and says which other one to use."""
     run(place, "add", "docs")
-    assert "quire remove docs:guide.md" in run(place, "forget", "docs:guide.md", code=2)[1]
     assert "Nothing is remembered yet" in run(place, "recall", "penguins", code=1)[1]
-    _, err = run(place, "remember", "x", "-c", "docs", code=2)
+    assert "quire remove docs:guide.md" in run(place, "forget", "--here", "docs:guide.md", code=2)[1]
+    assert "Nothing is remembered yet" in run(place, "recall", "--here", "penguins", code=1)[1]
+    _, err = run(place, "remember", "x", "--here", "-c", "docs", code=2)
     assert "'docs' is a collection of kind document" in err
 
 

@@ -331,7 +331,7 @@ def test_damaged_copies_never_give_wrong_text_and_never_a_traceback(place: Path,
         library.backup(tmp_path / "base.db")
         true = {row.address: library.read(row.address).text for row in library.documents()}
     data, rng, ends = (tmp_path / "base.db").read_bytes(), random.Random(7), Counter[str]()
-    for _ in range(60):
+    for _ in range(80):
         copy = bytearray(data)
         start = rng.randrange(len(copy))
         copy[start : start + 8] = rng.randbytes(len(copy[start : start + 8]))

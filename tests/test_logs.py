@@ -83,8 +83,7 @@ def test_texts_and_memories_are_logged(log: pytest.LogCaptureFixture) -> None:
     assert f"indexed content:a.md in 0 ms: 1 {COUNTS}, 0 unchanged, 0 failed" in told
     assert "skipped content:a.md: unchanged" in told
     assert f"indexed content:a.md in 0 ms: 0 {COUNTS}, 1 unchanged, 0 failed" in told
-    assert "saved memory:deploy in 0 ms" in told
-    assert "skipped memory:deploy: unchanged" in told
+    assert told.count("saved memory:deploy in 0 ms") == 2  # what is said again holds from now on
 
 
 def test_unchanged_pages_are_logged(log: pytest.LogCaptureFixture) -> None:

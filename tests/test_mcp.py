@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,9 @@ def test_what_is_remembered_is_recalled_and_forgotten(place: Path) -> None:
         await ask(client, "add", sources=["."])
         assert await ask(client, "recall", query="tea") == "Nothing is remembered yet: call remember."
         kept = await ask(client, "remember", text="Ada likes green tea.", tags=["ada", "drinks"])
-        assert kept == await ask(client, "remember", text="Ada likes green tea.", tags=["ada", "drinks"])
+        again = await ask(client, "remember", text="ada likes green tea", tags=["ada", "drinks"])
+        assert again.startswith("Already remembered")
+        assert again.splitlines()[-1] == kept.splitlines()[-1]
         address = re.search(r"^> (memory:\S+)$", kept, re.MULTILINE)
         assert address
         known = await ask(
@@ -182,7 +185,8 @@ def test_what_is_remembered_is_recalled_and_forgotten(place: Path) -> None:
         assert "> facts:" in known
         found = await ask(client, "recall", query="tea")
         assert found.startswith("2 results, best first")
-        assert f". {address[1]} " in found
+        assert address[1].startswith(f"memory:{datetime.now(UTC).date()}-")  # so the day is not said twice
+        assert f"Ada likes green tea. ({address[1]}; ada, drinks; strong match)" in found
         assert "facts:" not in await ask(client, "recall", query="tea", tags=["ada"])
         assert "1 result" in await ask(
             client, "recall", query="tea", collection="facts", since="7d", group=True
@@ -203,6 +207,35 @@ def test_what_is_remembered_is_recalled_and_forgotten(place: Path) -> None:
         assert len((await client.list_resources()).resources) == 2
 
     talk(parameters(place), work)
+
+
+def test_memories_are_corrected_by_name_in_the_users_own_library(place: Path) -> None:
+    """Issue: without -L, documents are the project's and memories the user's; the same name replaces."""
+    (place / ".quire").mkdir()
+    with Library.open(place / ".quire" / "library.db", create=True, config=WORDS) as library:
+        library.add(content="# Tea\n", path="tea.md", collection="docs")
+
+    async def work(client: Client) -> None:
+        await ask(client, "remember", text="The limit is 20.", name="limit")
+        changed = await ask(client, "remember", text="The limit is 30.", name="limit")
+        assert changed == "Saved in place of an earlier text, which its history has.\n\n> memory:limit"
+        history = await ask(client, "recall", query="limit", history=True)
+        assert re.findall(r"^> - \d{4}-\d\d-\d\d \d\d:\d\d UTC +(.+)$", history, re.MULTILINE) == [
+            "The limit is 30.",
+            "The limit is 20.",
+        ]
+        assert "The limit is 30." in await ask(client, "read", address="memory:limit")
+        assert "docs:tea.md" in await ask(client, "list")
+        assert "Forgot 1" in await ask(client, "forget", addresses=["limit"])
+
+    server = parameters(place)
+    talk(server.model_copy(update={"args": ["mcp"], "cwd": str(place)}), work)
+    own = place / ".local/share/quire/library.db"
+    with Library.open(own) as library:
+        assert library.documents() == []
+    own.unlink()
+    talk(server.model_copy(update={"args": ["mcp", "--here"], "cwd": str(place)}), work)
+    assert not own.exists()
 
 
 def test_unknown_arguments_are_refused_naming_the_nearest(place: Path) -> None:

@@ -34,6 +34,7 @@ from quire.stores import (
     Sighting,
     SourceRow,
     Store,
+    Version,
     migrate,
     open_store,
 )
@@ -793,7 +794,10 @@ def shared(url: str, tenant: str) -> Iterator[tuple[PostgresStore, str]]:
     """A library of two tenants, embedded, and the URL of the one who sees only `mine`."""
     with opened(url, create=True) as store:
         store.write(
-            [prepared("# Mine\n\nA zebra of mine.\n", "a.md", "mine"), prepared(SECRET, "s.md", "theirs")]
+            [
+                prepared("# Mine\n\nA zebra of mine.\n", "a.md", "mine"),
+                replace(prepared(SECRET, "s.md", "theirs"), versions=(Version(1, SECRET),)),
+            ]
         )
         embedding.embed(store, Tiny())
         store.grant(tenant, ["mine"])
@@ -813,6 +817,7 @@ def test_a_tenant_sees_nothing_of_another(shared: tuple[PostgresStore, str], way
     owner, url = shared
     theirs = next(row for row in owner.documents(Filters()) if row.collection == "theirs")
     first = theirs.seq * MAX_CHUNKS
+    assert owner.earlier_versions(theirs.seq) == [Version(1, SECRET)]
     with Library.open(scoped(url, way), config=WORDS) as library:
         store = library.store
         assert [row.address for row in library.documents()] == ["mine:a.md"]
@@ -834,6 +839,7 @@ def test_a_tenant_sees_nothing_of_another(shared: tuple[PostgresStore, str], way
         assert store.documents_by_row([theirs.seq]) == {}
         assert store.chunks(range(first, first + 10)) == {}
         assert store.sections(theirs.seq) == []
+        assert store.earlier_versions(theirs.seq) == []
         assert store.nodes([(theirs.seq, 0), (theirs.seq, 1)]) == {}
         for guess in (store.source, lambda row: store.passage(row, 0, 5), lambda row: store.section(row, 0)):
             with pytest.raises((LibraryError, TypeError, IndexError)):

@@ -61,6 +61,11 @@ def test_a_forgotten_memory_leaves_nothing(place: Path) -> None:
         Library.open(place, config=WORDS) as reader,
     ):
         others(library)
+        kept = library.remember(f"The code is {SECRET}.", name="code")
+        library.remember("The okapi sleeps.", name="code")
+        assert SECRET in library.history("code")[1].text
+        library.forget("code")
+        assert left_in(place.parent) == []
         kept = library.remember("The okapi sleeps.", title="okapi")
         gone = library.remember(f"The password is {SECRET}.", title="password")
         assert reader.recall(SECRET).results

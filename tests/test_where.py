@@ -69,12 +69,27 @@ def test_the_first_line_is_the_library_without_secrets(place: Path) -> None:
     assert "cannot be opened" in out
     assert "s3cret" not in out
     run(place, "add", "docs")
-    first, why, size = run(place, "where")[0].splitlines()
+    first, why, size, memories = run(place, "where")[0].splitlines()
     assert (first, why.strip()) == (
         str(place / ".quire" / "library.db"),
         "the nearest .quire/library.db upward",
     )
     assert size.strip().startswith("1 document, ")
+    own = place / ".local/share/quire/library.db"
+    assert memories.strip() == f"memories: {own} (your own library)"
+
+
+def test_where_names_the_library_of_memories(place: Path) -> None:
+    """Issue: memory lives in the user's own library, wherever one stands; a project cannot change that."""
+    run(place, "add", "docs")
+    own = {"library": str(place / ".local/share/quire/library.db"), "why": "own"}
+    assert where(place)["memories"] == own
+    (place / "quire.toml").write_text('library = "inside.db"\n')
+    assert where(place)["memories"] == own
+    assert where(place, QUIRE_LIBRARY="v.db")["memories"] == {"library": "v.db", "why": "variable"}
+    assert where(place, "-L", "o.db")["memories"] == {"library": "o.db", "why": "option"}
+    user_settings(place, 'library = "/mine.db"\n')
+    assert where(place)["memories"] == {"library": "/mine.db", "why": "user"}
 
 
 def test_a_library_of_a_project_stays_out_of_git(place: Path) -> None:

@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
+    from quire.memory import Kept, Similar
     from quire.progress import DocumentChange
     from quire.records import StoredChunk, StoredSection
     from quire.result import Reading, Result
     from quire.searcher import Found
+    from quire.sources.entries import Version
     from quire.stores import Counts, DocumentRow, SourceRow
     from quire.sync import Changes
 
@@ -56,6 +58,7 @@ __all__ = [
     "Embedded",
     "EmbeddingError",
     "Found",
+    "Kept",
     "Library",
     "LibraryError",
     "MissingExtra",
@@ -67,11 +70,13 @@ __all__ = [
     "Result",
     "Section",
     "SettingError",
+    "Similar",
     "SourceError",
     "SourceRow",
     "StoredChunk",
     "StoredSection",
     "Tree",
+    "Version",
     "chunk",
     "tree",
 ]
@@ -86,14 +91,17 @@ _LATER = {
     "DocumentRow": "quire.stores",
     "Embedded": "quire.embedding",
     "Found": "quire.searcher",
+    "Kept": "quire.memory",
     "Library": "quire.library",
     "Plan": "quire.ingest.plan",
     "Reading": "quire.result",
     "Report": "quire.ingest.report",
     "Result": "quire.result",
+    "Similar": "quire.memory",
     "SourceRow": "quire.stores",
     "StoredChunk": "quire.records",
     "StoredSection": "quire.records",
+    "Version": "quire.sources.entries",
 }
 
 

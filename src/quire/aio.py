@@ -261,6 +261,7 @@ class AsyncLibrary:
     export = _works(Library.export)
     forget = _writes(Library.forget)
     grant = _writes(Library.grant)
+    history = _reads(Library.history)
     import_ = _writes(Library.import_)
     learn = _writes(Library.learn)
     model_problem = _reads(Library.model_problem)

@@ -250,7 +250,7 @@ class SearchSettings:
     min_cosine: float = 0.2  # chunks below this cosine similarity are dropped
     neighbours: float = 0.05  # how much the parts around one count in a section that was cut
     document_evidence: float = 0.0  # how much the rest of a document counts for each of its chunks
-    fusion: str = "sum"  # how words and meaning are added: "sum" of their scores, or "rrf" of their ranks
+    fusion: str = "sum"  # of words and meaning: "sum" of scores, "rrf" of ranks, or "meaning" as in recall
     max_result_tokens: int = 800  # of four characters: what is larger is returned in parts
     merging: str = "bounded"  # how sections merge; "ra" merges by plain sums, with no bound and no floor
     merge_from: float = 0.8  # of the best score in its document: a weaker section is not merged
@@ -268,7 +268,7 @@ class SearchSettings:
         _within("min_cosine", self.min_cosine, -1, 1)
         _within("neighbours", self.neighbours, 0, 1)
         _within("document_evidence", self.document_evidence, 0, 10)
-        _one_of("fusion", self.fusion, ("sum", "rrf"))
+        _one_of("fusion", self.fusion, ("sum", "rrf", "meaning"))
         _one_of("merging", self.merging, ("bounded", "ra"))
         _within("max_result_tokens", self.max_result_tokens, 16, 10_000_000)
         _within("merge_from", self.merge_from, 0, 2)
@@ -288,6 +288,24 @@ class ContextSettings:
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 1, 10_000_000)
         _within("threshold", self.threshold, 0, 1)
+
+
+# Cosines of entries that say nearly the same, by model: chosen by bench/memory.py
+SIMILAR = {"static": 0.7, "deep": 0.7}
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """What is told of memories and knowledge."""
+
+    similar: float | None = None  # the cosine of entries that say nearly the same; unset: the model's
+
+    def __post_init__(self) -> None:
+        _within("similar", self.similar or 0.0, 0, 1)
+
+    def least_cosine(self, model: str) -> float | None:
+        """The least cosine of entries that say nearly the same; None if it is not known for a model."""
+        return SIMILAR.get(model) if self.similar is None else self.similar
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +347,7 @@ class Config:
     embed: EmbedSettings = field(default_factory=EmbedSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
     web: WebSettings = field(default_factory=WebSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
     project: Project | None = field(default=None, metadata=policy.INTERNAL)

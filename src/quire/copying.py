@@ -15,6 +15,7 @@ from dataclasses import astuple, dataclass
 from quire.embed.base import STATIC, packed
 from quire.errors import Damaged, LibraryError
 from quire.progress import Progress, Silent
+from quire.sources.entries import KINDS
 from quire.stores import (
     BATCH_BYTES,
     MAX_CHUNKS,
@@ -26,6 +27,7 @@ from quire.stores import (
     Sighting,
     Store,
     Unembedded,
+    Version,
     active_model,
     digest_of,
 )
@@ -82,10 +84,18 @@ def _facts(store: Store) -> dict[str, tuple[object, ...]]:
     return {
         row.id: (
             *(row.checksum, row.made_by, row.title, row.promotion, row.chunk_count),
-            *(tags.get(row.seq), said.get(row.seq)),
+            *(tags.get(row.seq), said.get(row.seq), _versions(store, row)),
         )
         for row in rows
     }
+
+
+def _versions(store: Store, row: DocumentRow) -> tuple[Version, ...]:
+    """The earlier texts of a document, as far as they are sound; only entries have any."""
+    try:
+        return tuple(store.earlier_versions(row.seq)) if row.kind in KINDS else ()
+    except Damaged:
+        return ()
 
 
 def _batches(rows: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
@@ -131,6 +141,7 @@ def prepared_again(source: Store, row: DocumentRow) -> Prepared:
         promotion=row.promotion,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        versions=tuple(source.earlier_versions(row.seq)) if row.kind in KINDS else None,
     )
 
 

@@ -29,7 +29,7 @@ from quire.ingest.prepare import made_by, prepare
 from quire.library import Library
 from quire.library.backups import remove, swap
 from quire.progress import Progress, Silent
-from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Prepared, Store, active_model
+from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Prepared, Store, Version, active_model
 from quire.stores.checks import is_intact, row_check
 from quire.stores.rows import source_row
 from quire.version import VERSION
@@ -256,9 +256,21 @@ def _found_texts(old: sqlite3.Connection) -> Iterator[dict[str, Any]]:
         tags: list[str] = []
         with suppress(*_FAULTS):
             tags = [row[0] for row in old.execute("SELECT tag FROM tags WHERE document = ?", (seq,))]
+        also = {"versions": _sound_versions(old, seq)}
         with suppress(*_FAULTS):
             if row := old.execute(wanted, (seq,)).fetchone():
-                yield {**dict(zip(_SALVAGED, row, strict=True)), "tags": tuple(sorted(tags))}
+                yield {**dict(zip(_SALVAGED, row, strict=True)), "tags": tuple(sorted(tags)), **also}
+
+
+def _sound_versions(old: sqlite3.Connection, document: int) -> tuple[Version, ...]:
+    """The earlier texts of an entry that are what was written."""
+    found = list[Version]()
+    with suppress(*_FAULTS):
+        for *told, crc in old.execute(
+            "SELECT document, written_at, text, crc FROM versions WHERE document = ?", (document,)
+        ):
+            found += [Version(*told[1:])] if row_check(*told) == crc else []
+    return tuple(found)
 
 
 def _prepared_from(found: dict[str, Any], config: Config) -> Prepared:
@@ -267,7 +279,7 @@ def _prepared_from(found: dict[str, Any], config: Config) -> Prepared:
         raise ValueError(found["path"])
     names = {"collection": found["collection"], "format": found["format"], "title": found["title"]}
     document = Document.restored(found["source"], found["path"], **names)
-    kept = {name: found[name] for name in (*_KEPT, "tags")}
+    kept = {name: found[name] for name in (*_KEPT, "tags", "versions")}
     return replace(prepare(document, config, found["kind"]), **kept)
 
 
@@ -326,7 +338,8 @@ class _Copy:
                 source, row.path, collection=row.collection, format=row.format, title=title
             )
             cut = prepare(document, self.config, row.kind, is_searched=bool(row.chunk_count))
-            whole = replace(cut, **{name: getattr(row, name) for name in _KEPT})
+            kept = {name: getattr(row, name) for name in _KEPT}
+            whole = replace(cut, versions=_sound_versions(self.old.db, row.seq), **kept)
             self.cut += 1
         self.target.write([whole])
 

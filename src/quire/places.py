@@ -55,6 +55,11 @@ def working_folder() -> Path:
 
 def default_url(*, create: bool = False) -> str:
     """The nearest .quire/library.db upward; else a new one here, or the user's own."""
+    return project_url() or (str(working_folder() / ".quire" / "library.db") if create else own_url())
+
+
+def project_url() -> str | None:
+    """The nearest .quire/library.db upward; None if there is none."""
     here = working_folder()
     for folder in (here, *here.parents):
         found = folder / ".quire" / "library.db"
@@ -65,8 +70,11 @@ def default_url(*, create: bool = False) -> str:
         if is_there:
             _check_inside(found, folder)
             return str(found)
-    if create:
-        return str(here / ".quire" / "library.db")
+    return None
+
+
+def own_url() -> str:
+    """The user's own library. Raises SettingError if the user has no home."""
     own = data()
     if own is None:
         raise SettingError("HOME", "is not set, so you have no library of your own. Name one with -L")

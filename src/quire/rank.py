@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 HEADING = 0.4  # for a heading whose words are all in the query
 COVERED = 0.5  # for a chunk that has all words of a short question
+COVERS = 0.2  # for all words of a query, where meaning comes first: chosen by bench/memory.py
 WHOLE = 2.0  # for what a document has of the words and of the meaning, beyond what any chunk has
 _ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
 _SHORT = 6  # words of a question, without stop words: in a longer one, each tells less
@@ -147,6 +148,18 @@ class Ranking:
     def judged(self, hits: Sequence[Hit]) -> list[Hit]:
         """Hits with what their headings or their words, and their documents add, best first."""
         found = self._by_words(hits) if is_question(self.asked.text) else self._by_headings(hits)
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
+
+    def by_meaning(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Hits that score their cosine, and a little for the query's words that they have, best first.
+
+        The share of the words is squared: a few shared words tell little of a short text, a name tells all.
+        """
+        found = list[Hit]()
+        for hit in self.told(hits):
+            whole = self._whole.get(hit.document, 0.0)
+            score = max(hit.meaning, 0.0) + COVERS * hit.covers**2 + WHOLE * whole
+            found.append(hit.judged(score, hit.covers, 0.0, whole))
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
 
     def _by_words(self, hits: Sequence[Hit]) -> Iterator[Hit]:

@@ -227,10 +227,18 @@ def _fused(
     """Hits by words and by meaning as one list, judged."""
     if not (ranking.asked.demanded or ranking.asked.left_out):
         near = ranking.with_near_documents(model, vector, near, settings)
-    far = {hit.chunk for hit in words} - {hit.chunk for hit in near}
-    cosines = ranking.store.cosines(model, vector, far)
+    if settings.fusion == "meaning":
+        return ranking.by_meaning(_both(ranking, model, vector, words, near, 1.0))
     weight = fusion.weight_of(model.name) if settings.meaning is None else settings.meaning
-    return ranking.judged(fusion.fuse(words, near, cosines, weight))
+    return ranking.judged(_both(ranking, model, vector, words, near, weight))
+
+
+def _both(
+    ranking: Ranking, model: Model, vector: Vectors, words: list[Hit], near: list[Hit], weight: float
+) -> list[Hit]:
+    """Hits by words and by meaning as one list, each with its cosine."""
+    far = {hit.chunk for hit in words} - {hit.chunk for hit in near}
+    return fusion.fuse(words, near, ranking.store.cosines(model, vector, far), weight)
 
 
 def _candidates(settings: SearchSettings) -> int:

@@ -6,22 +6,24 @@ import logging
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
 from quire import memory, searcher
-from quire.errors import NoResults, SettingError, SourceError, Unreadable, no_collection
+from quire.config import SearchSettings
+from quire.errors import NoResults, SettingError, SourceError, Unreadable, nearest, no_collection
 from quire.ingest.report import Report
-from quire.library.base import writes
+from quire.library.base import reads, writes
 from quire.library.finding import Finding
-from quire.result import Result
+from quire.meaning import serving
+from quire.memory import Kept, Recalled, Similar
 from quire.searcher import Found
 from quire.sources import entries
-from quire.sources.entries import Entry
+from quire.sources.entries import Entry, Version
 from quire.sources.files import Skipped
-from quire.stores import DocumentRow, Filters
+from quire.stores import DocumentRow, Filters, Model
 
 log = logging.getLogger("quire")
 _APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
@@ -39,10 +41,12 @@ class Memories(Finding):
         title: str | None = None,
         tags: Iterable[str] = (),
         name: str | None = None,
-    ) -> DocumentRow:
-        """Keep a memory. The same text is kept once; another text under the same name replaces it.
+    ) -> Kept:
+        """Keep a memory. A text is kept once, however it is spelled.
 
-        An entry that cannot be cut or embedded is kept anyway, and a warning is logged.
+        Another text under the same name replaces it, and `history` has the earlier one. What is returned
+        names other entries that say nearly the same. An entry that cannot be cut or embedded is kept anyway,
+        and a warning is logged.
         """
         return self._keep(
             entries.make_entry("memory", text, collection=collection, title=title, tags=tags, name=name)
@@ -56,7 +60,7 @@ class Memories(Finding):
         title: str | None = None,
         tags: Iterable[str] = (),
         name: str | None = None,
-    ) -> DocumentRow:
+    ) -> Kept:
         """Keep a piece of knowledge, as `remember` keeps a memory."""
         return self._keep(
             entries.make_entry("knowledge", text, collection=collection, title=title, tags=tags, name=name)
@@ -78,8 +82,8 @@ class Memories(Finding):
         """The chunks of memories and knowledge that answer a query, best first; never documents.
 
         `group` gives the best chunk of each entry. Entries have all of the `tags` and were last written
-        in the given time: a date, a date and time, or an age (7d). Raises NoResults if nothing is
-        remembered.
+        in the given time: a date, a date and time, or an age (7d). What says the same is told once, and the
+        later of two that say nearly the same comes first.
         """
         wanted = tuple(kinds)
         entries.check_kinds(wanted)
@@ -88,20 +92,44 @@ class Memories(Finding):
         filters = Filters(collection, wanted, tags=tuple(tags), since=first, until=last)
         with self.store.reading():
             if not self.store.kinds() & set(wanted):
-                raise NoResults(
-                    "Nothing is remembered yet. Remember with: quire remember TEXT", missing="memories"
-                )
-            meaning = self._meaning(settings.mode)
-            more = replace(settings, limit=min(1000, _PER_ENTRY * settings.limit), merge_from=_APART)
-            cross, tokens = self._cross if more.rerank else None, self.config.tokens
-            found = searcher.search(
-                self.store, query, filters, more, meaning, cross, explain=True, tokens=tokens
-            )
+                return Found(query, settings.mode, (), ("Nothing is remembered yet.",))
+            found = self._recalled(query, filters, settings)
             results = [chunk for result in found.results for chunk in memory.by_chunk(self.store, result)]
-        best: dict[str, Result] = {}
-        for result in sorted(results, key=lambda result: -result.score):
-            best.setdefault(result.document_id if group else result.chunk_ids[0], result)
-        return self._bound(replace(found, results=tuple(best.values())[: settings.limit]))
+            best: dict[str, Recalled] = {}
+            for one in sorted(results, key=lambda one: -one.result.score):
+                best.setdefault(one.result.document_id if group else one.result.chunk_ids[0], one)
+            told = memory.each_once(self.store, best.values(), self._similar_by(filters), settings.limit)
+        return self._bound(replace(found, results=tuple(told)))
+
+    def _recalled(self, query: str, filters: Filters, settings: SearchSettings) -> Found:
+        """Sections of entries, each apart. In short texts, meaning tells more than words."""
+        fusion = "meaning" if settings.fusion == "sum" else settings.fusion
+        limit = min(1000, _PER_ENTRY * settings.limit)
+        more = replace(settings, limit=limit, merge_from=_APART, fusion=fusion)
+        cross = self._cross if more.rerank else None
+        return searcher.search(
+            self.store,
+            query,
+            filters,
+            more,
+            self._meaning(settings.mode),
+            cross,
+            explain=True,
+            tokens=self.config.tokens,
+        )
+
+    def _similar_by(self, filters: Filters) -> tuple[Model, float] | None:
+        """The model that tells which entries say nearly the same, and the least cosine of such."""
+        meaning = serving(self.store, self._meaning("hybrid"), filters)
+        least = self.config.memory.least_cosine(meaning.model.name) if meaning else None
+        return (meaning.model, least) if meaning and least else None
+
+    @reads
+    def history(self, address: str) -> list[Version]:
+        """The texts of an entry, by its name, address or id: the current one, then earlier ones."""
+        row = self._remembered(address)
+        current = Version(row.updated_at, self.store.source(row.seq).decode())
+        return [current, *self.store.earlier_versions(row.seq)]
 
     @writes
     def forget(
@@ -164,13 +192,23 @@ class Memories(Finding):
         return report
 
     @writes
-    def _keep(self, entry: Entry) -> DocumentRow:
+    def _keep(self, entry: Entry) -> Kept:
         report = Report()
-        row = memory.keep(self.store, entry, self.config, report)
+        row, outcome = memory.keep(self.store, entry, self.config, report, confirm=True)
         self._embed_new(report, None, [row])
         for failed in report.failed:
             log.warning("%s is kept, but %s failed: %s", row.address, failed.source, failed.reason)
-        return row
+        return Kept(**asdict(row), outcome=outcome, similar=self._similar(row, entry.text))
+
+    @reads
+    def _similar(self, row: DocumentRow, text: str) -> tuple[Similar, ...]:
+        """The other entries that say the same as one, or nearly."""
+        within = Filters(kinds=entries.KINDS)
+        same = [one for one in memory.same(self.store, text, within) if one.seq != row.seq]
+        found = {one.address: memory.similar(self.store, one) for one in same}
+        if by := self._similar_by(within):
+            found = {one.address: one for one in memory.near(self.store, row, *by)} | found
+        return tuple(found.values())
 
     def _filtered(self, filters: Filters) -> list[DocumentRow]:
         """The entries that match a filter. Raises for a collection that has none."""
@@ -182,9 +220,23 @@ class Memories(Finding):
             raise SettingError("forget", f"{name} is a collection of documents. {remove}")
         raise no_collection(name, self.store.collections())
 
+    def _addressed(self, address: str) -> DocumentRow:
+        try:
+            return self._document(address)[0]
+        except NoResults:
+            names = [row.path for row in self.store.documents(Filters(kinds=entries.KINDS))]
+            said = f"Nothing is remembered as {address!r}. {nearest(address, names)}".strip()
+            raise NoResults(said, missing="document", name=address) from None
+
     def _remembered(self, address: str) -> DocumentRow:
-        row = self._document(address)[0]
+        """The entry of a name, an address or an id. Raises SettingError for one that several have."""
+        if named := self.store.documents(Filters(kinds=entries.KINDS, paths=(address,))):
+            named = [row for row in named if row.path == address]
+        if len(named) > 1:
+            several = " or ".join(row.address for row in named)
+            raise SettingError("name", f"{address!r} is the name of several entries. Say which: {several}")
+        row = named[0] if named else self._addressed(address)
         if row.kind not in entries.KINDS:
             remove = f"To remove it: quire remove {row.address}"
-            raise SettingError("forget", f"{row.address} is not a memory but of kind {row.kind}. {remove}")
+            raise SettingError("address", f"{row.address} is not a memory but of kind {row.kind}. {remove}")
         return row

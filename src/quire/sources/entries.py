@@ -1,7 +1,7 @@
 """Memories and knowledge: the names of entries, and entries as JSON lines.
 
 Input: texts or lines. Output: entries. Always: an entry has text; names of the same text end alike,
-whenever they were made; a written line is read back as the same entry.
+whenever they were made and however it is spelled; a written line is read back as the same entry.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from unicodedata import normalize
 
 from quire.document import Document
 from quire.errors import SettingError, nearest
@@ -21,8 +22,18 @@ from quire.tree import Tree, has_text
 KINDS = ("memory", "knowledge")
 _LATEST = 9_000_000_000_000  # milliseconds: a later time is a mistake
 _WORDS, _LONGEST = 6, 40  # words of the text that begin a name, and the most characters of them
+_QUOTES = str.maketrans("‘’“”", "''\"\"")
+_STOPS = ".!。！… "
 _SPAN = re.compile(r"(\d{1,6})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A text of an entry, and when it was written, in milliseconds."""
+
+    written_at: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,7 @@ class Entry:
     created_at: int
     updated_at: int
     text: str
+    history: tuple[Version, ...] = ()  # earlier texts, newest first
 
 
 def make_entry(
@@ -49,6 +61,7 @@ def make_entry(
     name: str | None = None,
     created_at: int = 0,
     updated_at: int = 0,
+    history: Iterable[Version] = (),
 ) -> Entry:
     """An entry. Raises SettingError if it has no text."""
     text = text.encode("utf-8", "replace").decode()
@@ -57,7 +70,8 @@ def make_entry(
     path = (name or "").strip() or None
     heading = " ".join((title or "").split()) or None
     kept = tuple(sorted({tag.strip() for tag in tags} - {""}))
-    return Entry(kind, collection or kind, path, heading, kept, created_at, updated_at, text)
+    times = created_at, updated_at
+    return Entry(kind, collection or kind, path, heading, kept, *times, text, tuple(history))
 
 
 def check_kinds(kinds: Iterable[str]) -> None:
@@ -73,14 +87,33 @@ def entry_title(text: str) -> str:
 
 
 def named(text: str, day: date) -> str:
-    """A name: the day, the first words, and a hash of the text."""
+    """A name: the day, the first words, and a hash of what the text says."""
     words = re.sub(r"\W+", "-", " ".join(text.split()[:_WORDS]).lower())[:_LONGEST].strip("-_")
     return f"{day}-{words or 'entry'}{ending(text)}"
 
 
 def ending(text: str) -> str:
-    """The end of a text's name, which does not depend on the day."""
+    """The end of a text's name, which does not depend on the day, nor on how the text is spelled."""
+    return _ending(normal(text))
+
+
+def endings(text: str) -> tuple[str, ...]:
+    """The ends that the name of a text may have: earlier versions of Quire minded how it is spelled."""
+    return ending(text), _ending(text)
+
+
+def _ending(text: str) -> str:
     return f"-{hashlib.sha256(text.encode()).hexdigest()[:12]}.md"
+
+
+def normal(text: str) -> str:
+    """What a text says, whatever its case, Unicode form, kind of quotes, and spaces and stop at the end.
+
+    Spaces between words count only in a text of several lines, which may be code.
+    """
+    lines = [line.rstrip() for line in normalize("NFC", text).translate(_QUOTES).strip().splitlines()]
+    said = "\n".join(lines) if len(lines) > 1 else " ".join(text for line in lines for text in line.split())
+    return (said.rstrip(_STOPS) or said).casefold()
 
 
 # ------------------------------------------------------------------------------------- JSON lines
@@ -104,6 +137,7 @@ def from_line(line: str | bytes) -> Entry:
         name=found.get("path"),
         created_at=found.get("created_at") or 0,
         updated_at=found.get("updated_at") or 0,
+        history=[Version(one["written_at"], one["text"]) for one in found.get("history") or ()],
     )
 
 
@@ -129,9 +163,22 @@ def _check(found: dict[str, Any]) -> None:
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise SettingError("tags", f"must be a list of strings, not {tags!r}")
     for name in ("created_at", "updated_at"):
-        when = found.get(name) or 0
-        if type(when) is not int or not 0 <= when <= _LATEST:
-            raise SettingError(name, f"must be milliseconds since 1970, not {when!r}")
+        _check_time(name, found.get(name) or 0)
+    _check_history(found.get("history") or [])
+
+
+def _check_history(history: Any) -> None:
+    if not isinstance(history, list) or not all(isinstance(one, dict) for one in history):
+        raise SettingError("history", f"must be a list of objects, not {history!r}")
+    for one in history:
+        _check_time("written_at", one.get("written_at"))
+        if not isinstance(text := one.get("text"), str) or "\0" in text:
+            raise SettingError("history", "has an entry without text, or with NUL bytes")
+
+
+def _check_time(name: str, when: Any) -> None:
+    if type(when) is not int or not 0 <= when <= _LATEST:
+        raise SettingError(name, f"must be milliseconds since 1970, not {when!r}")
 
 
 # ------------------------------------------------------------------------------------------ times

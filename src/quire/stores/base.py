@@ -25,6 +25,7 @@ from quire.stores.rows import (
     Sighting,
     SourceRow,
     Unembedded,
+    Version,
 )
 
 if TYPE_CHECKING:
@@ -178,6 +179,10 @@ class Documents(Protocol):
 
     def passage(self, row: int, start: int, end: int) -> str:
         """The text between two byte offsets of a document."""
+        ...
+
+    def earlier_versions(self, row: int) -> list[Version]:
+        """The earlier texts of an entry, newest first. Raises Damaged if one is not what was written."""
         ...
 
     def sections(self, row: int) -> list[SectionRow]:

@@ -14,6 +14,7 @@ from quire.address import of_document
 from quire.chunkers.base import Chunk
 from quire.document import SOURCE_TYPES
 from quire.embed.base import STATIC
+from quire.sources.entries import Version as Version
 from quire.stores import texts
 from quire.tree import Tree
 
@@ -266,6 +267,8 @@ class Prepared:
     created_at: int = 0  # milliseconds; 0 is now
     updated_at: int = 0
     seen: int = 0  # see Member
+    versions: tuple[Version, ...] | None = None  # earlier texts; None keeps those that are stored
+    keeps_replaced: bool = False  # whether a text that it replaces becomes an earlier one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", storable(self.title))

@@ -198,11 +198,11 @@ def result_lines(number: int, result: Result, colour: bool) -> tuple[str, str, s
     return (
         f"{number:>3}. {line(result.address)}",
         f"     {line(' › '.join(result.trail))}  ({where})",
-        f"     {_drawn(result.snippet, result.highlights if colour else ())}",
+        f"     {drawn(result.snippet, result.highlights if colour else ())}",
     )
 
 
-def _drawn(text: str, highlights: Iterable[tuple[int, int]]) -> str:
+def drawn(text: str, highlights: Iterable[tuple[int, int]]) -> str:
     """A text with its highlights in bold, as terminals draw it."""
     edges = pairwise([0, *(place for span in highlights for place in span), len(text)])
     pieces = (safe(text[start:end]) for start, end in edges)

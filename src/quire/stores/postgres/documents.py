@@ -20,7 +20,7 @@ from quire.result import Node
 from quire.stores.checks import is_intact
 from quire.stores.filters import Filters
 from quire.stores.ids import with_id
-from quire.stores.postgres import pieces, terms
+from quire.stores.postgres import pieces, terms, versions
 from quire.stores.postgres.database import (
     CHUNK_COLUMNS,
     CHUNKS_BY_ID,
@@ -33,7 +33,7 @@ from quire.stores.postgres.ids import ID_PLACES
 from quire.stores.postgres.vectors import PostgresVectors
 from quire.stores.postgres.words import PostgresWords
 from quire.stores.postgres.writing import SOME, Identity, Latest, add_words, write_batch
-from quire.stores.rows import ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow, storable
+from quire.stores.rows import ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow, Version, storable
 from quire.stores.texts import ChunkWords, passage_of
 
 _DOCUMENT = ", ".join(f"d.{field.name}" for field in fields(DocumentRow))
@@ -213,6 +213,10 @@ class PostgresDocuments(PostgresWords, PostgresVectors):
             {"row": row, "start": start, "end": end},
         )[0]
         return passage_of(pieces.part_of(some, start, end), beginning)
+
+    def earlier_versions(self, row: int) -> list[Version]:
+        """The earlier texts of an entry, newest first."""
+        return [Version(*found) for found in self.db.rows(versions.ALL, (row,))]
 
     def sections(self, row: int) -> list[SectionRow]:
         """The sections of a document, in order."""

@@ -18,12 +18,13 @@ from quire.stores.postgres import terms
 from quire.stores.postgres.database import Connection, array_of, copy_rows
 from quire.stores.postgres.ids import remake_keys
 from quire.stores.postgres.pieces import pieces_of
+from quire.stores.postgres.versions import add_versions, keep_replaced
 from quire.stores.rows import Prepared, storable
 from quire.stores.texts import ChunkWords
 
 Identity = tuple[str, str, str]  # collection, kind, path
 Numbered = tuple[int, Prepared]  # a document and its row
-Version = tuple[int, int]  # a document's row, and when it was last written
+Stored = tuple[int, int]  # a document's row, and when it was last written
 SOME, BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
 _PARTS = ("sections", "chunks", "words", "fetches", "tags")
@@ -55,7 +56,7 @@ class Latest(Mapping[Identity, Prepared]):
 
 def write_batch(
     db: Connection, batch: Mapping[Identity, Prepared], source: int, then: Callable[[list[Numbered]], None]
-) -> tuple[dict[Identity, Version], int]:
+) -> tuple[dict[Identity, Stored], int]:
     """Replace documents by their new versions; the old versions, and how many chunks the new ones have.
 
     They become members of the source, unless it is 0. Only some documents are in memory at once; `then` gets
@@ -71,6 +72,7 @@ def write_batch(
         db.execute(f"DELETE FROM quire.{table} WHERE document = ANY (%s)", (replaced,))
     now, chunks = time.time_ns() // 1_000_000, 0
     for some in _some(batch):
+        keep_replaced(db, {old[identity][0]: new for identity, new in some.items() if identity in old})
         for identity in some.keys() & old.keys():
             row, updated_at = old[identity]
             _update(db, row, some[identity], max(some[identity].updated_at or now, updated_at + 1))
@@ -107,6 +109,7 @@ def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: i
     copy_rows(
         db, "fetches", ("int8", "text", "text", "text"), (part for pair in numbered for part in _fetch(*pair))
     )
+    add_versions(db, numbered)
 
 
 def add_words(db: Connection, documents: Iterable[tuple[int, str, str, Iterable[ChunkWords]]]) -> None:
@@ -175,7 +178,7 @@ def _lock(db: Connection, ids: Iterable[str]) -> None:
     db.execute("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", (keys,))
 
 
-def _stored(db: Connection, wanted: Iterable[Identity]) -> dict[Identity, Version]:
+def _stored(db: Connection, wanted: Iterable[Identity]) -> dict[Identity, Stored]:
     """Row and version of the stored documents, locked until the transaction ends."""
     collections, kinds, paths = zip(*wanted, strict=True)
     rows = db.execute(
@@ -188,7 +191,7 @@ def _stored(db: Connection, wanted: Iterable[Identity]) -> dict[Identity, Versio
 
 
 def _numbers(
-    db: Connection, batch: Iterable[Identity], old: Mapping[Identity, Version]
+    db: Connection, batch: Iterable[Identity], old: Mapping[Identity, Stored]
 ) -> dict[Identity, int]:
     """The row of each document. A new one gets that of its id, or the next that is free."""
     numbers = {identity: row for identity, (row, _) in old.items()}

@@ -15,8 +15,10 @@ from quire.stores.sqlite.database import CHUNK_COLUMNS, SURPRISES
 from quire.stores.sqlite.documents import SECTION_COLUMNS
 from quire.stores.sqlite.ids import count_wrong_keys
 from quire.stores.sqlite.purging import SqlitePurging
+from quire.stores.sqlite.versions import VERSION_COLUMNS
 
 __all__ = ["SqliteStore"]
+_CHECKED = {"sections": SECTION_COLUMNS, "chunks": CHUNK_COLUMNS, "versions": VERSION_COLUMNS}
 _NUMBERS = ("generation", "written", "common_at")  # of the facts
 
 
@@ -135,9 +137,9 @@ class SqliteStore(SqlitePurging, SqliteBackups):
         return [f"facts: {name} is not there, or is damaged" for name in wrong]
 
     def _wrong_rows(self) -> list[str]:
-        """Sections and chunks that something other than Quire changed."""
+        """Rows with checksums that something other than Quire changed."""
         wrong = []
-        for table, columns in (("sections", SECTION_COLUMNS), ("chunks", CHUNK_COLUMNS)):
+        for table, columns in _CHECKED.items():
             sql = f"SELECT count(*) FROM {table} WHERE crc IS NOT row_check({columns})"
             if number := self._value(sql):
                 wrong.append(f"{number:,} {table} are not what was written")

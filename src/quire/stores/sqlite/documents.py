@@ -22,7 +22,7 @@ from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, Secti
 from quire.stores.sqlite.database import CHUNK_COLUMNS
 from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.ids import ID_PLACES
-from quire.stores.sqlite.remaking import SqliteRemaking
+from quire.stores.sqlite.versions import SqliteVersions
 from quire.stores.texts import passage_of
 
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
@@ -44,7 +44,7 @@ _NOTE_NUMBER = (
 _ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) + 1)})"
 
 
-class SqliteDocuments(SqliteRemaking):
+class SqliteDocuments(SqliteVersions):
     """The documents of a SQLite library."""
 
     def write(
@@ -78,6 +78,7 @@ class SqliteDocuments(SqliteRemaking):
 
     def _replace(self, new: Prepared, row: int, updated_at: int) -> int:
         """Replace a document's old version, and remove the old parts."""
+        self._keep_replaced(row, new)
         self._drop_parts(row)
         models, next_one = self.models(), self.generation() + 1
         self.vectors.rebind(row, new.digests, next_one, {model.id for model in models if model.is_instant})
@@ -122,6 +123,7 @@ class SqliteDocuments(SqliteRemaking):
         )
         self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
         self.db.executemany("INSERT INTO tags VALUES (?, ?)", ((row, tag) for tag in set(new.tags)))
+        self._add_versions(row, new)
         if new.etag or new.last_modified:
             self.db.execute("INSERT INTO fetches VALUES (?, ?, ?)", (row, new.etag, new.last_modified))
 

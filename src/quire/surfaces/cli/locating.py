@@ -41,12 +41,14 @@ def where(context: click.Context, library: str | None, as_json: bool) -> None:
     url = opening.library_url(library)
     why, file = _why(context.get_parameter_source("library"), library, url)
     found = {"library": redact.url(url), "why": why, **_state(url), "add_creates": _new_place(why, url)}
+    found["memories"] = _memories(context.get_parameter_source("library"), library)
     found["settings"] = _settings_files()
     if as_json:
         output.print_json(found)
         return
     click.secho(render.line(found["library"]), bold=True)
-    for line in (_WHY[why].format(file=file), *_state_lines(found), *map(_file_line, found["settings"])):
+    lines = (*_state_lines(found), _memories_line(found["memories"]), *map(_file_line, found["settings"]))
+    for line in (_WHY[why].format(file=file), *lines):
         click.echo(f"     {render.line(line)}")
 
 
@@ -62,6 +64,19 @@ def _why(source: ParameterSource | None, name: str | None, url: str) -> tuple[st
         return "user", str(folder and folder / settings.FILE)
     own = places.data()
     return ("own" if own and url == str(own / "library.db") else "nearest"), ""
+
+
+def _memories(source: ParameterSource | None, name: str | None) -> dict[str, str]:
+    """The library that memories are in, and why."""
+    url = opening.memory_url(name, here=False)
+    why = "user" if not name and settings.user_settings(os.environ).library else "own"
+    named = "variable" if source is ParameterSource.ENVIRONMENT else "option"
+    return {"library": redact.url(url), "why": named if name else why}
+
+
+def _memories_line(found: dict[str, str]) -> str:
+    why = {"own": "your own library", "user": "`library` in your settings"}
+    return f"memories: {found['library']} ({why.get(found['why']) or _WHY[found['why']]})"
 
 
 def _state(url: str) -> dict[str, Any]:

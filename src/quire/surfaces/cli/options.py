@@ -24,6 +24,17 @@ library_option = click.option(
     help="A file or postgresql://…; by default the `library` setting, else the nearest .quire/library.db "
     "upward, else your own.",
 )
+here_flag = click.option(
+    "--here", is_flag=True, help="The project's library, instead of your own: memories of this project."
+)
+memory_option = click.option(
+    "-L",
+    "--library",
+    envvar=LIBRARY,
+    type=file_name,
+    metavar="FILE|URL",
+    help="A file or postgresql://…; by default your own library, wherever you are.",
+)
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each answer.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ from quire.surfaces.cli import opening, options, output, parsing
 from quire.surfaces.cli.group import quire
 
 if TYPE_CHECKING:
+    from quire.result import Reading
     from quire.tree import Tree
 
 
@@ -36,9 +38,7 @@ def read(
     """
     from dataclasses import asdict
 
-    with opening.open_library(library) as opened:
-        found = opened.read(address, heading, max_tokens=max_tokens)
-        source = opened.source(address)
+    found, source = _passage(library, address, heading, max_tokens)
     if as_json:
         output.print_json(asdict(found))
     elif sys.stdout.isatty():
@@ -49,6 +49,21 @@ def read(
         sys.stdout.buffer.write(source[found.byte_start : found.byte_end])
     for note in found.notes:
         output.note(note)
+
+
+def _passage(
+    library: str | None, address: str, heading: str | None, max_tokens: int | None
+) -> tuple[Reading, bytes]:
+    """A passage, and the bytes of its document. What no document is may be one of the user's memories."""
+    try:
+        with opening.open_library(library) as opened:
+            return opened.read(address, heading, max_tokens=max_tokens), opened.source(address)
+    except NoResults:
+        if library:
+            raise
+        with suppress(NoResults), opening.open_memories(None, here=False) as own:
+            return own.read(address, heading, max_tokens=max_tokens), own.source(address)
+        raise
 
 
 @quire.command()

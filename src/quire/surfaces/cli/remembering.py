@@ -11,7 +11,9 @@ from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
 
 if TYPE_CHECKING:
-    from quire.stores import DocumentRow
+    from quire.memory import Kept
+    from quire.searcher import Found
+    from quire.sources.entries import Version
 
 _text = click.argument("text", metavar="TEXT|-")
 _tags = click.option("--tag", "tags", multiple=True, help="A word to find it by; may be given several times.")
@@ -20,7 +22,8 @@ _name = click.option("--as", "name", metavar="NAME", help="A name to file it und
 
 
 @quire.command()
-@options.library_option
+@options.memory_option
+@options.here_flag
 @_text
 @_tags
 @_title
@@ -29,6 +32,7 @@ _name = click.option("--as", "name", metavar="NAME", help="A name to file it und
 @options.json_flag
 def remember(
     library: str | None,
+    here: bool,
     text: str,
     tags: tuple[str, ...],
     title: str | None,
@@ -36,7 +40,9 @@ def remember(
     name: str | None,
     as_json: bool,
 ) -> None:
-    """Keep a memory. The same text is kept once.
+    """Keep a memory, in your own library wherever you are. The same text is kept once.
+
+    With --as, another text of the same name replaces it, and recall --history shows the earlier ones.
 
     \b
     Examples:
@@ -44,13 +50,14 @@ def remember(
       git log -1 | quire remember - --tag release --title "The last release"
       quire remember "The limit is 20 now." --as rate-limit
     """
-    with opening.open_library(library, create=True) as opened:
+    with opening.open_memories(library, here, create=True) as opened:
         row = opened.remember(_said(text), collection=collection, title=title, tags=tags, name=name)
     _show_kept(row, as_json)
 
 
 @quire.command()
-@options.library_option
+@options.memory_option
+@options.here_flag
 @_text
 @_tags
 @_title
@@ -61,6 +68,7 @@ def remember(
 @options.json_flag
 def learn(
     library: str | None,
+    here: bool,
     text: str,
     tags: tuple[str, ...],
     title: str | None,
@@ -68,20 +76,21 @@ def learn(
     name: str | None,
     as_json: bool,
 ) -> None:
-    """Keep a piece of knowledge. The same text is kept once.
+    """Keep a piece of knowledge, as remember keeps a memory.
 
     \b
     Examples:
       quire learn "The API answers 429 after 20 requests a minute." --tag api
       quire learn - --title "How we review" < review.md
     """
-    with opening.open_library(library, create=True) as opened:
+    with opening.open_memories(library, here, create=True) as opened:
         row = opened.learn(_said(text), collection=collection, title=title, tags=tags, name=name)
     _show_kept(row, as_json)
 
 
 @quire.command()
-@options.library_option
+@options.memory_option
+@options.here_flag
 @options.query
 @click.option("--kind", "kinds", multiple=True, help="memory or knowledge; by default both.")
 @click.option("-c", "--collection", help="Look only in this collection.")
@@ -93,9 +102,11 @@ def learn(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
 )
 @click.option("--group", is_flag=True, help="Only the best of each entry.")
+@click.option("--history", is_flag=True, help="All texts of one entry, newest first: QUERY is its name.")
 @options.json_flag
 def recall(
     library: str | None,
+    here: bool,
     query: str,
     kinds: tuple[str, ...],
     collection: str | None,
@@ -105,6 +116,7 @@ def recall(
     limit: int | None,
     mode: str | None,
     group: bool,
+    history: bool,
     as_json: bool,
 ) -> None:
     """Find memories and knowledge, by their words and by their meaning. Documents are not looked at.
@@ -114,11 +126,17 @@ def recall(
       quire recall "when do we deploy"
       quire recall "rate limits" --tag api --since 7d
       quire recall "review" --kind knowledge --group --json
+      quire recall --history rate-limit
+      quire recall --here "release steps"
     """
     from quire.sources.entries import KINDS
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened:
+    with opening.open_memories(library, here) as opened:
+        if history:
+            _show_history(query, opened.history(query), as_json)
+            return
+        elsewhere = 0 if here or library else opening.memories_elsewhere(opened.url)
         found = opened.recall(
             query,
             kinds=kinds or KINDS,
@@ -130,12 +148,15 @@ def recall(
             mode=mode,
             group=group,
         )
-    output.show_found(found, as_json)
+    _show_recalled(found, as_json)
+    if elsewhere:
+        output.note(f"The library of this project has {output.entries(elsewhere)} too: quire recall --here")
     sys.exit(render.DONE if found.results else render.NOTHING)
 
 
 @quire.command()
-@options.library_option
+@options.memory_option
+@options.here_flag
 @click.argument("addresses", nargs=-1, metavar="[ADDRESS|ID]...")
 @click.option("-c", "--collection", help="Forget all of this collection.")
 @click.option("--tag", "tags", multiple=True, help="Forget what has this tag; all of several.")
@@ -144,6 +165,7 @@ def recall(
 @options.json_flag
 def forget(
     library: str | None,
+    here: bool,
     addresses: tuple[str, ...],
     collection: str | None,
     tags: tuple[str, ...],
@@ -160,16 +182,17 @@ def forget(
     """
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened:
+    with opening.open_memories(library, here) as opened:
         rows = opened.forget(*addresses, collection=collection, tags=tags, before=before, dry_run=dry_run)
     output.show_gone("forget", rows, dry_run, as_json)
     sys.exit(render.DONE if rows else render.NOTHING)
 
 
 @quire.command("export")
-@options.library_option
+@options.memory_option
+@options.here_flag
 @click.argument("file", default="-", type=options.file_name, metavar="[FILE|-]")
-def export_entries(library: str | None, file: str) -> None:
+def export_entries(library: str | None, here: bool, file: str) -> None:
     """Write all memories and knowledge as lines of JSON.
 
     \b
@@ -179,7 +202,7 @@ def export_entries(library: str | None, file: str) -> None:
     """
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened:
+    with opening.open_memories(library, here) as opened:
         try:
             number = opened.export(sys.stdout if file == "-" else file)
         except OSError as problem:
@@ -189,10 +212,11 @@ def export_entries(library: str | None, file: str) -> None:
 
 
 @quire.command("import")
-@options.library_option
+@options.memory_option
+@options.here_flag
 @click.argument("file", type=options.file_name, metavar="FILE|-")
 @options.json_flag
-def import_entries(library: str | None, file: str, as_json: bool) -> None:
+def import_entries(library: str | None, here: bool, file: str, as_json: bool) -> None:
     """Take in memories and knowledge that were exported. What is here already stays as it is.
 
     \b
@@ -202,7 +226,7 @@ def import_entries(library: str | None, file: str, as_json: bool) -> None:
     """
     from quire.surfaces import render
 
-    with opening.open_library(library, create=True) as opened:
+    with opening.open_memories(library, here, create=True) as opened:
         report = opened.import_(sys.stdin.buffer if file == "-" else file)
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))
@@ -212,10 +236,42 @@ def _said(text: str) -> str:
     return sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
 
 
-def _show_kept(row: DocumentRow, as_json: bool) -> None:
-    from quire.surfaces import render
+def _show_recalled(found: Found, as_json: bool) -> None:
+    from quire.surfaces import recalled, render
+
+    if as_json:
+        output.print_json(render.found_json(found))
+        return
+    if found.results and not found.good_match:
+        click.secho(render.NO_GOOD_MATCH, bold=True)
+    for number, result in enumerate(found.results, 1):
+        text, where = recalled.entry_lines(number, result, sys.stdout.isatty())
+        click.echo(text)
+        click.secho(where, dim=True)
+    for said in found.notes:
+        output.note(said)
+
+
+def _show_history(name: str, versions: list[Version], as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from quire.surfaces import recalled
+
+    if as_json:
+        output.print_json({"entry": name, "versions": [asdict(one) for one in versions]})
+        return
+    for version in versions:
+        click.echo(recalled.version_line(version))
+
+
+def _show_kept(row: Kept, as_json: bool) -> None:
+    from quire.surfaces import recalled, render
 
     if as_json:
         output.print_json(render.document_json(row))
-    else:
-        click.echo(render.line(row.address))
+        return
+    click.echo(render.line(row.address))
+    if row.outcome != "added":
+        output.note(recalled.OUTCOMES[row.outcome])
+    for one in row.similar:
+        output.note(f"Similar: {recalled.similar_line(one)}")

@@ -14,6 +14,7 @@ from quire.surfaces.cli.group import quire
 
 @quire.command()
 @options.library_option
+@click.option("--here", is_flag=True, help="Keep memories in this library too, not in your own.")
 @click.option("--read-only", is_flag=True, help="Offer no tools that write.")
 @click.option(
     "--root",
@@ -31,6 +32,7 @@ from quire.surfaces.cli.group import quire
 @click.option("--key", envvar=MCP_KEY, default="", help="What clients must bring; better set QUIRE_MCP_KEY.")
 def mcp(
     library: str | None,
+    here: bool,
     read_only: bool,
     roots: tuple[Path, ...],
     watch: bool,
@@ -43,6 +45,7 @@ def mcp(
 
     Agents search, read and cite it, and unless --read-only is given add to it, with the tools that
     docs/mcp.md lists. Clients start this command by themselves; with --http they come to it.
+    What agents remember goes to your own library, unless -L names one or --here is given.
 
     \b
     Examples:
@@ -59,7 +62,9 @@ def mcp(
             "--watch writes to the library, and --read-only forbids that. Give one of them."
         )
     given: Any = {"read_only": read_only, "roots": roots, "watch": watch}
-    service = server.Service(opening.library_url(library), opening.load_settings(), **given)
+    url = opening.library_url(library)
+    given["memory_url"] = url if here else opening.memory_url(library, here)
+    service = server.Service(url, opening.load_settings(), **given)
     if http:
         server.serve_http(service, host, port, key)
     else:

@@ -6,7 +6,7 @@ The docstring of a class of arguments is what a model reads of its tool.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,8 +14,8 @@ from pydantic import Field
 
 from quire.address import meant, of_document
 from quire.config import TokenSettings
-from quire.errors import no_collection
-from quire.surfaces import render
+from quire.errors import NoResults, no_collection
+from quire.surfaces import recalled, render
 from quire.surfaces.mcp.arguments import (
     MAX_TOKENS,
     Address,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no librar
     from quire.records import StoredChunk
     from quire.result import Result
     from quire.searcher import Found
+    from quire.sources.entries import Version
     from quire.stores import DocumentRow
     from quire.tree import Section
 
@@ -84,14 +85,16 @@ def search(library: Library, asked: Search) -> Answer:
     return _found(page, found)
 
 
-def _found(page: Page, found: Found) -> Answer:
+def _found(
+    page: Page, found: Found, shown: Callable[[int, Result], str] | None = None, gap: str = "\n\n"
+) -> Answer:
     notes, total = [quoted_note(said) for said in found.notes], len(found.results)
     verified = ", verified" if all(result.verified for result in found.results) else ""
     head = f"{render.counted(total, 'result')}, best first ({found.mode}{verified}). {_DATA}"
     head = head if found.good_match else f"{render.NO_GOOD_MATCH} {head}"
     numbered = enumerate(found.results[page.start :], page.start + 1)
-    rows = (_result(number, result) for number, result in numbered)
-    text, end = page.rows(head if total else "No match.", rows, total, tail=notes, gap="\n\n")
+    rows = ((shown or _result)(number, result) for number, result in numbered)
+    text, end = page.rows(head if total else "No match.", rows, total, tail=notes, gap=gap)
     about = {"query": found.query, "mode": found.mode, "model": found.model, "good_match": found.good_match}
     told = {"total": total, "cursor": page.rest(end, total), "notes": list(map(for_agents, found.notes))}
     return Answer(text, results=as_data(page.tool, found.results[page.start : end], **told, **about))
@@ -382,6 +385,7 @@ class Recall(Arguments):
     ] = ""
     until: Annotated[str, Field(max_length=50, description="Only what was written until then.")] = ""
     group: Annotated[bool, Field(description="Only the best passage of each entry.")] = False
+    history: Annotated[bool, Field(description="All texts of the entry that the query names.")] = False
     limit: Limit = 10
     mode: Mode = "hybrid"
     max_tokens: MaxTokens = MAX_TOKENS
@@ -389,9 +393,16 @@ class Recall(Arguments):
 
 
 def recall(library: Library, asked: Recall) -> Answer:
-    """The best memories and knowledge, shown as search shows documents."""
+    """The best memories and knowledge, with when they were written; or all texts of one.
+
+    Raises NoResults if nothing is remembered.
+    """
+    from quire.sources.entries import KINDS
+
     with library.store.reading():
         page = page_of("recall", asked, library, library.store.version())
+        if asked.history:
+            return _history(page, library.history(asked.query))
         found = library.recall(
             asked.query,
             tags=asked.tags,
@@ -402,4 +413,17 @@ def recall(library: Library, asked: Recall) -> Answer:
             limit=asked.limit,
             mode=asked.mode,
         )
-    return _found(page, found)
+        if not found.results and not library.store.kinds() & set(KINDS):
+            raise NoResults("Nothing is remembered yet.", missing="memories")
+    return _found(page, found, _recalled, gap="\n")
+
+
+def _recalled(number: int, result: Result) -> str:
+    text = on_one_line(f"{recalled.headline(result)}{result.snippet}")
+    return f"> {number}. {text} ({on_one_line(recalled.about(result))})"
+
+
+def _history(page: Page, versions: Sequence[Version]) -> Answer:
+    head = f"{render.counted(len(versions), 'text')}, newest first. {_DATA}"
+    rows = (f"> - {on_one_line(recalled.version_line(one))}" for one in versions[page.start :])
+    return Answer(page.rows(head, rows, len(versions))[0])

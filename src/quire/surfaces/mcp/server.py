@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -74,7 +75,14 @@ class Service:
     """Answers the calls of the server."""
 
     def __init__(
-        self, url: str, config: Config, *, read_only: bool, roots: Iterable[Path] = (), watch: bool = False
+        self,
+        url: str,
+        config: Config,
+        *,
+        read_only: bool,
+        roots: Iterable[Path] = (),
+        watch: bool = False,
+        memory_url: str = "",
     ) -> None:
         if url == ":memory:":
             raise SettingError("library", "a server needs one in a file: its threads could not share this")
@@ -88,6 +96,8 @@ class Service:
             self.background = Watching(url, config) if watch else Deepening(url, config, self._remember)
         wakes = self.background.wake if isinstance(self.background, Deepening) else lambda: None
         self.threads = Threads(url, config, wakes)
+        self._has_looked = False  # for memories in the library of the documents
+        self.memories = Threads(memory_url, config) if memory_url not in ("", url) else self.threads
         # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
         self.server: Server[Any] = Server(
             "quire",
@@ -108,6 +118,8 @@ class Service:
         for job in self.jobs.values():
             job.stop.set()
         self.threads.close()
+        if self.memories is not self.threads:
+            self.memories.close()
 
     # ------------------------------------------------------------------------------------- tools
 
@@ -141,18 +153,41 @@ class Service:
             return await self._work("refresh", asked, context, partial(_refresh, asked))
         if isinstance(asked, reading.Status):
             return await self._status(asked)
+        threads = self.memories if tool.of_entries else self.threads
         try:
             if tool.writes:
-                return await self.threads.write(partial(_run, tool, asked), create=tool.creates)
-            return await self.threads.read(partial(_run, tool, asked))
+                return await threads.write(partial(_run, tool, asked), create=tool.creates)
+            if tool.of_entries and threads is not self.threads:
+                await self._note_other_entries()
+            return await self._read(threads, tool, asked)
         except Nothing:
             return text.nothing(tool.of_entries, self.read_only, is_answer=tool.name == "recall")
+
+    async def _note_other_entries(self) -> None:
+        """Log, once, that the library of the documents has memories that recall does not look at."""
+        if not self._has_looked:
+            self._has_looked = True
+            with suppress(Nothing, QuireError):
+                if await self.threads.read(lambda library: library.store.kinds() & {"memory", "knowledge"}):
+                    log.warning("%s has memories too. To recall those: quire mcp --here", self.threads.url)
+
+    async def _read(self, threads: Threads, tool: Tool, asked: Any) -> Answer:
+        """What a tool answers. An address that the documents do not have may be that of a memory."""
+        try:
+            return await threads.read(partial(_run, tool, asked))
+        except (Nothing, NoResults):
+            if threads is self.memories or not isinstance(asked, reading.Read):
+                raise
+            with suppress(Nothing, NoResults):
+                return await self.memories.read(partial(_run, tool, asked))
+            raise
 
     async def _status(self, asked: reading.Status) -> Answer:
         jobs = [job.told() for job in list(self.jobs.values())]
         roots, settings = list(map(str, self.roots)), self.config.tokens
         library = redact.url(self.threads.url)
-        about = {"library": library, "read_only": self.read_only, "roots": roots, "jobs": jobs}
+        about = {"library": library, "memories": redact.url(self.memories.url), "read_only": self.read_only}
+        about |= {"roots": roots, "jobs": jobs}
         try:
             return await self.threads.read(lambda library: reading.status(library, asked, about, settings))
         except Nothing:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from quire.config import TokenSettings
-from quire.surfaces import render
+from quire.surfaces import recalled, render
 from quire.surfaces.mcp.arguments import (
     MAX_TOKENS,
     Address,
@@ -123,7 +123,10 @@ class Remember(Arguments):
     kind: Annotated[
         Literal["memory", "knowledge"], Field(description="Something that happened, or something that holds.")
     ] = "memory"
-    title: Annotated[str, Field(max_length=500, description="A short name for people.")] = ""
+    name: Annotated[
+        str, Field(max_length=500, description="To correct it later: the same name replaces the text.")
+    ] = ""
+    title: Annotated[str, Field(max_length=500, description="A short title for people.")] = ""
     tags: Tags = []
     collection: Annotated[
         str, Field(max_length=500, description="What to file it under; else memory or knowledge.")
@@ -132,17 +135,20 @@ class Remember(Arguments):
 
 
 def remember(library: Library, asked: Remember) -> Answer:
-    """The address that an entry is kept under."""
+    """The address that an entry is kept under, and entries that say nearly the same."""
     keep = library.remember if asked.kind == "memory" else library.learn
-    given = {"collection": asked.collection, "title": asked.title}
+    given = {"collection": asked.collection, "title": asked.title, "name": asked.name}
     row = keep(asked.text, tags=asked.tags, **{name: value for name, value in given.items() if value})
-    return _named("Saved. Find it again with recall.", page_of("remember", asked, library, ""), row)
+    page, head = page_of("remember", asked, library, ""), recalled.OUTCOMES[row.outcome]
+    similar = [f"> Similar: {on_one_line(recalled.similar_line(one))}" for one in row.similar]
+    rows = [f"> {on_one_line(row.address)}", *similar]
+    return Answer(page.rows(head, rows, len(rows), cursors=False)[0])
 
 
 class Forget(Arguments):
     """Delete what was kept with remember, by address, or by collection, tags and time; never documents."""
 
-    addresses: Annotated[NameList, Field(description="Entries, as named by recall, or their ids.")] = []
+    addresses: Annotated[NameList, Field(description="Names, addresses or ids of entries.")] = []
     collection: Annotated[str, Field(max_length=500, description="All of this collection.")] = ""
     tags: Tags = []
     before: Annotated[
