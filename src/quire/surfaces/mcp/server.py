@@ -169,7 +169,10 @@ class Service:
             self._has_looked = True
             with suppress(Nothing, QuireError):
                 if await self.threads.read(lambda library: library.store.kinds() & {"memory", "knowledge"}):
-                    log.warning("%s has memories too. To recall those: quire mcp --here", self.threads.url)
+                    log.warning(
+                        "%s has memories too. To recall those, start this server with --here",
+                        self.threads.url,
+                    )
 
     async def _read(self, threads: Threads, tool: Tool, asked: Any) -> Answer:
         """What a tool answers. An address that the documents do not have may be that of a memory."""
