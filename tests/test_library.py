@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import quire
 from quire import analyze, fusion
 from quire.address import id_of
-from quire.config import override
+from quire.config import DEFAULT, override
 from quire.errors import LibraryError, NoResults, NotText, SettingError
 from quire.ingest.prepare import prepare
 from quire.library import Library
@@ -736,3 +736,14 @@ def test_an_index_is_merged_once_more_was_removed_than_is_left(monkeypatch: pyte
         assert library.store.check() == []
         assert len(library.search("version11").results) > 0
         assert library.search("version10").results == ()
+
+
+def test_few_results_are_the_first_of_many(tmp_path: Path) -> None:
+    """A small limit changes no result: neither what is merged, nor how sure it is."""
+    config = override(DEFAULT, {"embed": {"model": "none"}})
+    with Library.open(tmp_path / "l.db", create=True, config=config) as library:
+        library.add(Path(__file__).parents[1] / "docs")
+        for query in ("settings of a project", "how do I remove a document", "vectors of a model", "memory"):
+            many = library.search(query).results
+            for limit in (1, 3, 6):
+                assert library.search(query, limit=limit).results == many[:limit]

@@ -43,13 +43,16 @@ class Citations:
         self.sections: dict[tuple[int, int], SectionRow] = {}
         self.intact: dict[int, bool] = {}  # documents that were compared with their checksums
 
-    def all(self, merged: Sequence[Merged], hits: Sequence[Hit]) -> list[Result]:
-        """A result for each place. `hits` are all ranked hits, best first."""
+    def first(self, limit: int, merged: Sequence[Merged], hits: Sequence[Hit]) -> list[Result]:
+        """The results of the first places; how sure they are depends on those after them, too.
+
+        `hits` are all ranked hits, best first.
+        """
         rows = self.store.documents_by_row({found.document for found in merged})
         merged = self._intact(merged, rows)
         while True:
             try:
-                return self._results(merged, rows, hits)
+                return self._results(merged, merged[:limit], rows, hits)
             except Damaged as problem:  # what the library holds of a document, besides its text
                 sound = [found for found in merged if rows[found.document].address != problem.document]
                 if len(sound) == len(merged):
@@ -58,17 +61,21 @@ class Citations:
                 self.damaged.append(problem.document)
 
     def _results(
-        self, merged: Sequence[Merged], rows: dict[int, DocumentRow], hits: Sequence[Hit]
+        self,
+        merged: Sequence[Merged],
+        shown: Sequence[Merged],
+        rows: dict[int, DocumentRow],
+        hits: Sequence[Hit],
     ) -> list[Result]:
-        chunks = self.store.chunks([hit.chunk for found in merged for hit in found.hits])
-        self.sections |= self.store.lineages({(found.document, found.section) for found in merged})
+        chunks = self.store.chunks([hit.chunk for found in shown for hit in found.hits])
+        self.sections |= self.store.lineages({(found.document, found.section) for found in shown})
         ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
-        self.tags |= self.store.tags({found.document for found in merged})
-        results = [self._one(found, rows[found.document], chunks, ranks) for found in merged]
+        self.tags |= self.store.tags({found.document for found in shown})
+        results = [self._one(found, rows[found.document], chunks, ranks) for found in shown]
         sure = [confidence(told, self.judge) for told in evidence_of(merged, len(self.terms))]
         return [
             replace(result, confidence=round(chance, 3), strength=strength)
-            for result, (chance, strength) in zip(results, sure, strict=True)
+            for result, (chance, strength) in zip(results, sure, strict=False)
         ]
 
     def _intact(self, merged: Sequence[Merged], rows: dict[int, DocumentRow]) -> Sequence[Merged]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 Nodes = Mapping[tuple[int, int], Node]  # sections by document and position
+_LEAST = 10  # results to make: who asks for fewer gets the first of those that others get
 _MANY = 500  # chunks to fetch by meaning if some will be left out
 _PROMOTED = {"important": 1.5}
 _NOUNS = {"memory": ("memory", "memories"), "knowledge": ("piece of knowledge", "pieces of knowledge")}
@@ -112,7 +113,7 @@ def _found(
     judge = _judge(asked, settings, meaning, mode, is_reread)
     most = None if settings.merging == "ra" else settings.max_result_tokens
     citations = Citations(store, asked, most, judge, budget_counter(tokens), explain=explain)
-    results = citations.all(merged, hits)
+    results = citations.first(settings.limit, merged, hits)
     if citations.damaged:
         left = ", ".join(citations.damaged)
         notes.append(f"Left out, because they are damaged: {left}. To repair them: quire doctor --repair")
@@ -299,15 +300,15 @@ def _promote(store: Store, hits: list[Hit]) -> list[Hit]:
 
 def _merge(ranking: Ranking, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
     """Merge as many hits as fill the answer. A weak match further down is no reason to merge."""
+    size, merged, most = 0, list[Merged](), max(settings.limit, _LEAST)
     if settings.merging == "ra":
-        return _merge_plainly(ranking, hits, settings)[: settings.limit]
-    size, merged = 0, list[Merged]()
-    while len(merged) < settings.limit and size < len(hits):
-        size = max(2 * size, 2 * settings.limit)
+        return _merge_plainly(ranking, hits, settings)[:most]
+    while len(merged) < most and size < len(hits):
+        size = max(2 * size, 2 * most)
         some = hits[:size]
         nodes = ranking.store.nodes({(hit.document, hit.section) for hit in some})
         merged = _merge_bounded(ranking.store, some, nodes, settings)
-    return merged[: settings.limit]
+    return merged[:most]
 
 
 def _merge_plainly(ranking: Ranking, hits: list[Hit], settings: SearchSettings) -> list[Merged]:
