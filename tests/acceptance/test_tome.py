@@ -227,10 +227,10 @@ def test_t8_toc_is_the_heading_structure(library: quire.Library) -> None:
     shown, _ = cli("toc", "docs:guide.md", "-L", library.url)
     assert [line.rpartition("  (")[0] for line in shown.splitlines()] == [
         "Guide",
-        "  Install",
-        "    Linux",
-        "  Use",
-        "    Linux",
+        "  Install  #install",
+        "    Linux  #linux",
+        "  Use  #use",
+        "    Linux  #linux-1",
     ]
 
 
