@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -10,9 +11,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,12 +23,16 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 import pytest
+import uvicorn
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
-from quire.config import DEFAULT
+from quire.config import DEFAULT, override
 from quire.library import Library
 from quire.surfaces import cli
+from quire.surfaces.mcp import transport
+from quire.surfaces.mcp.server import Service
 from tests import forks, models_server
 from tests.mcp_client import (
     GUIDE,
@@ -629,6 +636,51 @@ def test_the_exchange_in_the_docs_is_a_real_one() -> None:
     page = PAGE.read_text("utf-8")
     assert written(page) == page
     assert all(f"**{name}** `" in page for name in ("add", "search", "toc", "read", "context"))
+
+
+def test_twenty_clients_are_answered_at_the_same_time(place: Path) -> None:
+    """Issue: 20 clients over HTTP, whose reads do not queue behind one thread."""
+    with Library.open(
+        place / "l.db", create=True, config=override(DEFAULT, {"embed": {"model": "none"}})
+    ) as made:
+        made.add(place / "docs")
+    service = Service(str(place / "l.db"), made.config, read_only=True)
+    together, search = threading.Barrier(20), service.tools["search"]
+
+    def waits(library: Library, asked: Any) -> Any:
+        together.wait(60)  # until all of them are being answered
+        return search.run(library, asked) if search.run else None
+
+    service.tools["search"] = replace(search, run=waits)
+
+    async def one(url: str) -> str:
+        async with Client(streamable_http_client(url)) as client:
+            return await ask(client, "search", query="penguins")
+
+    async def all_of(url: str) -> list[str]:
+        return await asyncio.gather(*(one(url) for _ in range(20)))
+
+    with served_here(service) as url:
+        answers = asyncio.run(all_of(url))
+    assert len({*answers}) == 1
+    assert "docs:faq.md" in answers[0]
+
+
+@contextmanager
+def served_here(service: Service) -> Iterator[str]:
+    """The address of a server in a thread of this process."""
+    listener = transport._listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    app = transport._app(service, "127.0.0.1", port, "")
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        server.should_exit = True
+        thread.join()
+        service.close()
 
 
 # ------------------------------------------------------------------------------ other people's tools

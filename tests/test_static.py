@@ -637,7 +637,9 @@ def test_an_mcp_server_embeds_what_was_left(place: Path, models: Models) -> None
     assert Service(str(place / "l.db"), config(), read_only=True).background is None
 
 
-def test_a_model_that_cannot_be_used_is_no_file_that_failed(library_url: str, place: Path) -> None:
+def test_a_model_that_cannot_be_used_is_no_file_that_failed(
+    library_url: str, place: Path, models: Models
+) -> None:
     """Every file is in: the line counts none as failed, and the time includes the attempts."""
     from quire.surfaces import render
 
