@@ -36,17 +36,17 @@ JUDGES = {"static": Judge.STATIC, "deep": Judge.DEEP}  # by model
 # Written by bench/confidence.py --write
 # Weights of 1 and of each part of the evidence
 ANSWERS = {
-    Judge.WORDS: (-8.17, 3.76, 0, 3.53, 2.05, 2.29),
-    Judge.STATIC: (-9.35, 2.23, 5.13, 3.51, 2.76, 1.25),
-    Judge.DEEP: (-10.01, 1.84, 6.04, 4.06, 3.18, 0.94),
-    Judge.RERANKED: (-9.71, 1.8, 5.9, 3.91, 3.1, 0.86),
+    Judge.WORDS: (-9.33, 4.03, 0, 4.64, 2.26, 3.14),
+    Judge.STATIC: (-11.03, 2.81, 4.82, 5.13, 3.03, 2.24),
+    Judge.DEEP: (-11.77, 2.1, 6.18, 5.7, 3.36, 2.19),
+    Judge.RERANKED: (-11.49, 2.08, 5.96, 5.56, 3.1, 2.19),
 }
 # Weights of covers and meaning, and the least sum of a result that has to do with the query
 RELATED = {
     Judge.WORDS: (1, 0, 0.251),
     Judge.STATIC: (1, 1.3, 0.623),
     Judge.DEEP: (1, 1.7, 0.662),
-    Judge.RERANKED: (1, 1.7, 0.688),
+    Judge.RERANKED: (1, 1.7, 0.687),
 }
 
 
