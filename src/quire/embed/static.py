@@ -9,7 +9,7 @@ from __future__ import annotations
 import string
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,18 @@ from quire.errors import EmbeddingError
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
-# The sum does not depend on the order, so ASCII texts need no tokenizer: signs are counted, words are cut.
-_LOWER = bytes(ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else 32 for code in range(256))
+# The sum does not depend on the order, so texts need no tokenizer: ASCII signs are counted, words are cut.
+# Only words with other characters go through the tokenizer, each once.
+_LOWER = bytes(ord(chr(c).lower()) if chr(c).isalnum() else 32 for c in range(128)) + bytes(range(128, 256))
 _CONTROLS = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n\r")
 _MAX_KNOWN = 30_000  # words and pieces whose vectors are kept: 30 MB
+_KEPT = 20_000  # of them if there are more: those that came first are the frequent ones
 _TOGETHER = 64  # texts: their numbers stay in the processor's cache
+_SIGMA = "\N{GREEK CAPITAL LETTER SIGMA}"  # becomes another letter at the end of a word, wherever that is
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="ignore")  # half of a surrogate pair is no letter
 
 
 class Static:
@@ -84,21 +91,21 @@ class Static:
         return counts.astype(np.float32) @ vectors
 
     def _sum_signs(self, texts: Sequence[str]) -> Any:
-        """The sums of the vectors of the signs in ASCII texts, which are words of their own."""
+        """The sums of the vectors of the ASCII signs in texts, which are words of their own."""
         import numpy as np
 
         signs, vectors = self._signs
-        raw = [text.encode() if text.isascii() else b"" for text in texts]
-        places = np.repeat(np.arange(len(raw)) * 128, list(map(len, raw)))
+        raw = [b"" if _SIGMA in text else _encoded(text) for text in texts]
+        places = np.repeat(np.arange(len(raw)) * 256, list(map(len, raw)))
         places += np.frombuffer(b"".join(raw), np.uint8)
-        counts = np.bincount(places, minlength=128 * len(raw)).reshape(-1, 128)[:, signs]
+        counts = np.bincount(places, minlength=256 * len(raw)).reshape(-1, 256)[:, signs]
         return counts.astype(np.float32) @ vectors
 
     def _parts(self, text: str) -> Sequence[bytes | int]:
-        """What a text is made of: its words if it is ASCII, else its pieces."""
-        return (
-            text.encode().translate(_LOWER, _CONTROLS).split() if text.isascii() else self._words.pieces(text)
-        )
+        """What a text is made of: its words; its pieces if a word depends on what is around it."""
+        if _SIGMA in text:
+            return self._words.pieces(text)
+        return _encoded(text).translate(_LOWER, _CONTROLS).split()
 
     @loaded_once
     def _known(self) -> _Known:
@@ -108,9 +115,17 @@ class Static:
         """The sums of the vectors of words' pieces, and the vectors of pieces."""
         import numpy as np
 
-        pieces = [[part] if isinstance(part, int) else self._words.cut(part.decode()) for part in parts]
-        starts = list(accumulate(map(len, pieces[:-1]), initial=0))
-        return np.add.reduceat(self._rows(list(chain.from_iterable(pieces))), starts)
+        pieces = [self._pieces(part) for part in parts]
+        starts = list(accumulate((len(some) or 1 for some in pieces[:-1]), initial=0))
+        rows = self._rows([piece for some in pieces for piece in some or [0]])
+        found = np.add.reduceat(rows, starts)
+        found[[not some for some in pieces]] = 0
+        return found
+
+    def _pieces(self, part: bytes | int) -> Sequence[int]:
+        if isinstance(part, int):
+            return [part]
+        return self._words.cut(part.decode()) if part.isascii() else self._words.pieces(part.decode())
 
     @loaded_once
     def _signs(self) -> tuple[Any, Any]:
@@ -161,7 +176,8 @@ class _Known(dict[bytes | int, int]):
         import numpy as np
 
         if len(self) > _MAX_KNOWN:
-            self.clear()
+            for part in [*islice(self, _KEPT, None)]:
+                del self[part]
         found = np.fromiter(map(self.__getitem__, parts), np.int64, count)
         if len(self) > len(self.vectors):
             self.vectors.resize((2 * len(self), STATIC_DIMENSION), refcheck=False)
