@@ -113,7 +113,7 @@ def test_a_changed_file_keeps_its_identity(filled: Library, docs: Path) -> None:
     assert (report.updated, report.unchanged) == (1, 2)
     assert (new.id, new.created_at) == (old.id, old.created_at)
     assert new.updated_at > old.updated_at
-    assert addresses(filled, "unicorn") == ["docs:guide.md#install"]
+    assert addresses(filled, "unicorn") == ["docs:guide.md#install~0"]
     assert addresses(filled, '"package manager"') == []
     assert filled.store.check() == []
 
@@ -747,3 +747,27 @@ def test_few_results_are_the_first_of_many(tmp_path: Path) -> None:
             many = library.search(query).results
             for limit in (1, 3, 6):
                 assert library.search(query, limit=limit).results == many[:limit]
+
+
+def test_reading_a_result_gives_its_text(tmp_path: Path) -> None:
+    """The address of a result leads to what was found: of a section with subsections, its own text."""
+    config = override(DEFAULT, {"embed": {"model": "none"}})
+    with Library.open(tmp_path / "l.db", create=True, config=config) as library:
+        library.add(Path(__file__).parents[1] / "docs")
+        found = [library.search(query) for query in ("agent", "library", "settings", "MCP server", "chunk")]
+        results = [result for one in found for result in one.results]
+        assert [result.read().text for result in results] == [result.text for result in results]
+        assert any(result.address.endswith("~0") for result in results)
+
+
+def test_a_heading_that_is_a_number_has_its_own_address(library: Library) -> None:
+    """Its slug is no part of a section: `#2024` and `#2` are read, whatever else is cut into parts."""
+    opening = "This introduction speaks of apples and pears. " * 200
+    text = f"{opening}\n\n# 1\n\nA zebra.\n\n# 2\n\nA giraffe.\n\n## 2024\n\nA penguin.\n"
+    library.add(content=text, path="log.md", collection="docs")
+    for word, slug in (("zebra", "1"), ("giraffe", "2~0"), ("penguin", "2024")):
+        result = library.search(word).results[0]
+        assert result.address == f"docs:log.md#{slug}"
+        assert word in result.read().text
+    assert library.read("docs:log.md", "2024").text == "## 2024\n\nA penguin.\n"
+    assert library.read("docs:log.md#~2").start > 0

@@ -88,7 +88,7 @@ def test_a_vector_of_ones_own_is_stored_replaced_and_searched_with(library: Libr
         library.set_vector(chunk.id, [1, 0, 0] if number else [0, 2, 0])
     assert library.vector(chunks[0].id) == [0, 1, 0]
     assert all(chunk.embedded for chunk in library.chunks("docs:g.md"))
-    assert library.search(vector=[0, 1, 0]).results[0].address == chunks[0].address
+    assert library.search(vector=[0, 1, 0]).results[0].chunk_ids == (chunks[0].id,)
     library.set_vector(chunks[0].id, [1, 0, 0])
     library.set_vector(chunks[1].id, [0, 0, 3])
     best = library.search(vector=[0, 0, 1]).results[0]

@@ -346,7 +346,7 @@ def test_each_model_has_a_weight_of_its_own(library_url: str, place: Path, tiny:
             assert found.model == model
             return [result.score for result in found.results]
 
-    assert weight_of("static") != weight_of("tiny")
+    assert weight_of("static") != weight_of("deep")
     for model in ("tiny", "static"):
         assert scores(model) == scores(model, meaning=weight_of(model))
         assert scores(model) != scores(model, meaning=weight_of(model) + 1)

@@ -1,5 +1,7 @@
 """Addresses: `collection:path`, `collection:path#slug`, and `#slug~2` or `#slug~2-4` for parts of a section.
 
+`#slug~0` is a section's own text, before its subsections.
+
 A path may itself hold `:` and `#`, so an address can be read in several ways; a collection holds no colon.
 An id is a UUID derived from an address. Its key is its beginning, by which a database finds it.
 """
@@ -38,6 +40,18 @@ def of_part(section: str, part: int, last: int = 0, *, is_root: bool) -> str:
     return f"{section}#~{parts}" if is_root else f"{section}~{parts}"
 
 
+def of_opening(section: str, *, is_root: bool) -> str:
+    """The address of a section's own text, without its subsections."""
+    return f"{section}#~0" if is_root else f"{section}~0"
+
+
+def without_part(address: str) -> str:
+    """The address of the section that a part belongs to."""
+    before, mark, name = address.rpartition("#")
+    slug = split_part(name) if mark else None
+    return address if slug is None else f"{before}#{slug[0]}" if slug[0] else before
+
+
 def readings(address: str) -> Iterator[tuple[str | None, str, str]]:
     """Every way to read an address, as collection, path and what follows the #; the likeliest first."""
     for place in (len(address), *(i for i, char in enumerate(address) if char == "#")):
@@ -70,10 +84,13 @@ def without_section(address: str) -> str:
 
 
 def split_part(name: str) -> tuple[str, int, int] | None:
-    """The slug, and the first and the last part of `slug~2` or `slug~2-4`; None if a name does not end so."""
-    slug, _, part = name.rpartition("~")
+    """The slug, and the first and the last part of `slug~2` or `slug~2-4`; None if a name does not end so.
+
+    Part 0 is the section's own text, without its subsections.
+    """
+    slug, mark, part = name.rpartition("~")
     found = _PART.fullmatch(part)
-    return (slug, int(found[1]), int(found[2] or found[1])) if found else None
+    return (slug, int(found[1]), int(found[2] or found[1])) if mark and found else None
 
 
 def is_in_collection(name: str, wanted: str) -> bool:

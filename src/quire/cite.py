@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from quire import analyze
-from quire.address import id_of, of_part, of_section
+from quire.address import id_of, of_opening, of_part, of_section
 from quire.confidence import Judge, confidence, evidence_of
 from quire.document import Document, shown_from, without_front_matter
 from quire.errors import Damaged
@@ -99,8 +99,12 @@ class Citations:
             span = self._shown(document, span)
         text, shown = self._best_text(document, own[0], span)
         rate, (brief, highlights) = self._rate(text), snippet(shown, self.terms)
+        address = _address(document, section, parts[0], parts[-1])
+        is_own = not parts[0] and not found.merged_from and section.own_end < section.end
+        if is_own and self.max_tokens is not None:  # the founding rules name the section
+            address = of_opening(address, is_root=not section.slug)
         return Result(
-            address=_address(document, section, parts[0], parts[-1]),
+            address=address,
             collection=document.collection,
             kind=document.kind,
             path=document.path,

@@ -263,7 +263,9 @@ def by_chunk(store: Store, result: Result) -> list[Recalled]:
         brief, highlights = snippet(text, result.explain["terms"])
         one = replace(
             result,
-            address=address.of_part(result.address, chunk.part, is_root=result.heading is None),
+            address=address.of_part(
+                address.without_part(result.address), chunk.part, is_root=result.heading is None
+            ),
             snippet=brief,
             highlights=highlights,
             score=hit["score"],

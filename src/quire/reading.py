@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quire import sentences
-from quire.address import of_part, of_section, split_part
+from quire.address import of_opening, of_part, of_section, split_part
 from quire.cite import breadcrumb
 from quire.config import Config
 from quire.document import Document
@@ -22,7 +22,11 @@ def read(store: Store, row: DocumentRow, name: str, config: Config, max_tokens: 
     """
     section, others, parts = _section(store, row, name, config)
     start, end = _span_of(store, row, section, *parts) if parts else (section.start, section.end)
-    address = of_part(of_section(row.address, section.slug), *parts or (0, 0), is_root=not section.slug)
+    address, is_root = of_section(row.address, section.slug), not section.slug
+    if parts == _OPENING:
+        address = of_opening(address, is_root=is_root)
+    elif parts:
+        address = of_part(address, *parts, is_root=is_root)
     return _cited(store, row, section, address, start, end, others, config, max_tokens)
 
 
@@ -41,6 +45,7 @@ def span(store: Store, row: DocumentRow, name: str, config: Config) -> tuple[int
 
 
 Parts = tuple[int, int]  # the first and the last
+_OPENING = 0, 0  # a section's own text
 
 
 def _section(
@@ -48,8 +53,9 @@ def _section(
 ) -> tuple[SectionRow, int, Parts | None]:
     """The section, how many others have its name, and the requested parts, None for all."""
     sections = store.sections(row.seq)
+    exact = next((s for s in sections if name and s.slug == name), None)
     slug, *parts = split_part(name) or (name,)
-    if parts and (not slug or any(s.slug == slug for s in sections)):
+    if parts and not exact and (not slug or any(s.slug == slug for s in sections)):
         found = next((s for s in sections if s.slug == slug), sections[0])
         return found, 0, (parts[0], parts[1])
     if not name:
@@ -60,6 +66,8 @@ def _section(
 
 def _span_of(store: Store, row: DocumentRow, section: SectionRow, first: int, last: int) -> tuple[int, int]:
     """Where some parts of a section begin and end. Raises NoResults if no part has these numbers."""
+    if (first, last) == _OPENING:
+        return section.start, section.own_end
     chunks = store.chunks(range(row.seq * MAX_CHUNKS, row.seq * MAX_CHUNKS + row.chunk_count)).values()
     parts = {chunk.part: chunk for chunk in chunks if chunk.section == section.position}
     if first not in parts or last not in parts or last < first:
