@@ -356,8 +356,11 @@ def test_watching_tells_in_the_event_loop_until_it_is_cancelled(tmp_path: Path) 
 # ------------------------------------------------------------------------------------------------ closing
 
 
-def test_closing_waits_for_what_is_running(tmp_path: Path) -> None:
-    """What waits for its turn, and what comes later, gets the error of a closed library."""
+def test_closing_stops_what_reports_its_progress(tmp_path: Path) -> None:
+    """An embedding of minutes does not hold up the end, or the error that ends a block.
+
+    What waits for its turn, and what comes later, gets the error of a closed library.
+    """
     halted = Halted()
 
     async def main() -> None:
@@ -372,9 +375,16 @@ def test_closing_waits_for_what_is_running(tmp_path: Path) -> None:
             await library.search("zebra")
         assert (closing.done(), waiting.done()) == (False, False)
         halted.go_on.set()
-        assert (await adding).added == 1
+        with pytest.raises(LibraryError, match="was closed before this had ended"):
+            await adding
         await closing
         with pytest.raises(LibraryError, match="is closed"):
             await waiting
 
     run(main())
+
+
+def test_a_library_that_nobody_awaited_says_what_is_missing(tmp_path: Path) -> None:
+    """The mistake is a forgotten await."""
+    with pytest.raises(AttributeError, match=r"await AsyncLibrary\.open"):
+        AsyncLibrary.open(tmp_path / "library.db", create=True).add("docs")  # type: ignore[attr-defined]

@@ -94,6 +94,22 @@ def test_a_wrong_setting_of_a_splitter_is_an_error_at_once() -> None:
         langchain.QuireSplitter(max_token=3)
 
 
+def test_wrong_arguments_of_adapters_are_errors_at_once(library: Library) -> None:
+    """None is ignored: that would search or cut otherwise than was asked for."""
+    with pytest.raises(ValueError, match="bogus"):
+        langchain.QuireRetriever(library=library, bogus=1)  # type: ignore[call-arg]
+    with pytest.raises(SettingError, match=r"bogus: is no argument of Library\.search"):
+        llama_index.QuireRetriever(library, bogus=1)
+    with pytest.raises(SettingError, match="must be an open Library, not str"):
+        llama_index.QuireRetriever("lamp.db")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="max_tokens"):
+        llama_index.QuireNodeParser(max_tokens=20)  # type: ignore[call-arg]
+    with pytest.raises(SettingError, match="Did you mean 'max_tokens'"):
+        llama_index.QuireNodeParser(settings={"max_token": 2})
+    with pytest.raises(SettingError, match="strategy"):
+        llama_index.QuireNodeParser(strategy="foo")
+
+
 def test_a_llama_index_retriever_finds_what_the_library_finds(library: Library) -> None:
     """retrieve and aretrieve; models see the address and the breadcrumb beside the text, and no numbers."""
     retriever = llama_index.QuireRetriever(library, limit=2)

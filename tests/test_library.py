@@ -771,3 +771,14 @@ def test_a_heading_that_is_a_number_has_its_own_address(library: Library) -> Non
         assert word in result.read().text
     assert library.read("docs:log.md", "2024").text == "## 2024\n\nA penguin.\n"
     assert library.read("docs:log.md#~2").start > 0
+
+
+def test_what_is_no_progress_or_no_config_is_named(library: Library, tmp_path: Path) -> None:
+    """And a budget of nothing."""
+    with pytest.raises(SettingError, match="progress: must be an object with the methods of"):
+        library.add(tmp_path, progress=print)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"config: must be a quire\.Config, not dict"):
+        Library.open(":memory:", create=True, config={})  # type: ignore[arg-type]
+    for number in (0, -1):
+        with pytest.raises(SettingError, match="max_tokens: must be at least 1"):
+            library.read("docs:a.md", max_tokens=number)

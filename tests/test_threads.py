@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import dataclasses
 import gc
+import os
 import pickle
 import re
 import threading
@@ -491,3 +493,45 @@ def test_a_result_does_not_carry_its_library_along(library: Library) -> None:
     library.close()
     with pytest.raises(LibraryError, match="is closed"):
         _ = result.text
+
+
+# ------------------------------------------------------------------------------ dropped, and forked
+
+
+def test_a_library_that_was_dropped_can_be_opened_again(library_url: str) -> None:
+    """Who forgets to close one has it closed when it is collected."""
+    for _ in range(2):
+        dropped = Library.open(library_url, create=True, config=WORDS)
+        dropped.remember("The barn is red.")
+        del dropped
+        gc.collect()
+    with Library.open(library_url, config=WORDS) as library:
+        assert len(library.recall("barn").results) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_has_connections_of_its_own(library: Library) -> None:
+    """It has neither the threads of its parent nor their locks: it searches, writes and closes."""
+    library.remember("The barn is red.")
+    within, go_on = threading.Event(), threading.Event()
+
+    def search() -> None:
+        with library._connections._entered():
+            within.set()
+            go_on.wait(SECONDS)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(search)
+        within.wait(SECONDS)
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException):
+                library.remember("The well is deep.")
+                found = library.recall("well").results[0].snippet
+                library.close()
+                os._exit(0 if found == "The well is deep." else 1)
+            os._exit(2)
+        go_on.set()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        waiting.result(SECONDS)
+    assert len(library.recall("barn well").results) == 2

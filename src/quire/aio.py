@@ -19,9 +19,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial, wraps
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from quire.config import DEFAULT, Config
+from quire.errors import LibraryError
 from quire.library import Library
 from quire.progress import DocumentChange, Progress, Silent, Stopped
 
@@ -32,6 +33,7 @@ T = TypeVar("T")
 _A = TypeVar("_A", bound="AsyncLibrary")
 _READERS = 8  # threads; each has a connection
 _SLOW = 4  # threads for what takes minutes and lets others write
+_STOPPED = "was closed before this had ended. What was written is whole"
 _Method = Callable[Concatenate[Library, _P], T]
 _Coroutine = Callable[Concatenate["AsyncLibrary", _P], Coroutine[Any, Any, T]]
 
@@ -68,7 +70,12 @@ class _Threads:
         self.read = ThreadPoolExecutor(_READERS, "quire-read")
         self.write = ThreadPoolExecutor(1, "quire-write")
         self.slow = ThreadPoolExecutor(_SLOW, "quire-slow")
-        self.is_ended = False
+        self.is_ended, self.stops = False, set[threading.Event]()  # what stops the work that is going on
+
+    def stop(self) -> None:
+        """Stop the work that reports its progress."""
+        for stop in list(self.stops):
+            stop.set()
 
     def close(self) -> None:
         """End the threads when their work is done."""
@@ -118,7 +125,7 @@ def _writes(method: _Method[_P, T]) -> _Coroutine[_P, T]:
 
     @wraps(method)
     async def wrapped(self: AsyncLibrary, /, *args: _P.args, **kwargs: _P.kwargs) -> T:
-        return await _stoppable(self._running.write, method, self._library, *args, **kwargs)
+        return await self._stoppable(self._running.write, method, *args, **kwargs)
 
     return wrapped
 
@@ -128,19 +135,9 @@ def _works(method: _Method[_P, T]) -> _Coroutine[_P, T]:
 
     @wraps(method)
     async def wrapped(self: AsyncLibrary, /, *args: _P.args, **kwargs: _P.kwargs) -> T:
-        return await _stoppable(self._running.slow, method, self._library, *args, **kwargs)
+        return await self._stoppable(self._running.slow, method, *args, **kwargs)
 
     return wrapped
-
-
-async def _stoppable(pool: ThreadPoolExecutor, method: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """The result of a method. Cancelling stops one that reports its progress; others are soon done."""
-    signature = inspect.signature(method)
-    call = signature.bind(*args, **kwargs)
-    progress = _Stopping(call.arguments.get("progress"))
-    if "progress" in signature.parameters:
-        call.arguments["progress"] = progress
-    return await _ended(_submitted(pool, partial(method, *call.args, **call.kwargs)), progress.stop.set)
 
 
 class _Opening(Generic[_A]):
@@ -148,6 +145,12 @@ class _Opening(Generic[_A]):
 
     def __init__(self, cls: type[_A], open_library: Callable[[], Library]) -> None:
         self._cls, self._open = cls, open_library
+
+    if not TYPE_CHECKING:  # which finds the mistake by itself
+
+        def __getattr__(self, name: str) -> Any:
+            how = "await AsyncLibrary.open(…), or use it with `async with`"
+            raise AttributeError(f"the library is not open yet: {how}", name=name, obj=self)
 
     def __await__(self) -> Generator[Any, None, _A]:
         return self._opened().__await__()
@@ -208,11 +211,30 @@ class AsyncLibrary:
             _ = self._library.store
         return self._threads
 
-    async def close(self) -> None:
-        """Close the database and the models, once the running calls have ended.
+    async def _stoppable(
+        self, pool: ThreadPoolExecutor, method: Callable[..., T], *args: Any, **kwargs: Any
+    ) -> T:
+        """The result of a method. Cancelling stops one that reports its progress, and so does closing."""
+        signature = inspect.signature(method)
+        call = signature.bind(self._library, *args, **kwargs)
+        progress = _Stopping(call.arguments.get("progress"))
+        if "progress" in signature.parameters:
+            call.arguments["progress"] = progress
+        self._threads.stops.add(progress.stop)
+        try:
+            work = _submitted(pool, partial(method, *call.args, **call.kwargs))
+            return await _ended(work, progress.stop.set)
+        except Stopped:
+            raise LibraryError(self.url, _STOPPED) from None
+        finally:
+            self._threads.stops.discard(progress.stop)
 
-        Calls that wait for their turn, and calls that begin later, raise LibraryError.
+    async def close(self) -> None:
+        """Close the database and the models. Work that reports its progress is stopped; the rest is awaited.
+
+        Calls that are stopped or wait for their turn, and calls that begin later, raise LibraryError.
         """
+        self._threads.stop()
         await asyncio.to_thread(self._library.close)
         self._threads.close()
 

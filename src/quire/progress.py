@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Stopped(Exception):
     """Raised by progress to stop work between two transactions. What was written before is complete."""
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Receives the progress of long work."""
 

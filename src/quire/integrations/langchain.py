@@ -19,12 +19,15 @@ try:
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_text_splitters import TextSplitter
+    from pydantic import ConfigDict
 except ImportError:
     raise MissingExtra("The LangChain adapter", "langchain") from None
 
 
 class QuireRetriever(BaseRetriever):
     """Finds sections of a library: invoke, ainvoke and batch work, in any thread."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     library: Library
     collection: str | None = None

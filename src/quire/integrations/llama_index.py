@@ -6,18 +6,19 @@ from quire.integrations.llama_index import QuireNodeParser, QuireRetriever
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 import quire
-from quire.errors import MissingExtra
+from quire.errors import MissingExtra, SettingError, nearest
 from quire.integrations import facts
 from quire.library import Library
 from quire.result import Result
 
 try:
     from llama_index.core.base.base_retriever import BaseRetriever
-    from llama_index.core.bridge.pydantic import Field
+    from llama_index.core.bridge.pydantic import ConfigDict, Field
     from llama_index.core.node_parser import NodeParser
     from llama_index.core.node_parser.node_utils import build_nodes_from_splits
     from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle, TextNode
@@ -31,7 +32,15 @@ class QuireRetriever(BaseRetriever):
     """Finds sections of a library: retrieve and aretrieve work, in any thread."""
 
     def __init__(self, library: Library, **asked: Any) -> None:
-        """The other arguments are those of `Library.search`, such as `collection` and `limit`."""
+        """The other arguments are those of `Library.search`, such as `collection` and `limit`.
+
+        Raises SettingError for what is no library, or no argument of that.
+        """
+        if not isinstance(library, Library):
+            raise SettingError("library", f"must be an open Library, not {type(library).__name__}")
+        if wrong := asked.keys() - inspect.signature(library.search).parameters.keys():
+            known = inspect.signature(library.search).parameters
+            raise SettingError(min(wrong), f"is no argument of Library.search. {nearest(min(wrong), known)}")
         super().__init__()
         self.library, self.asked = library, asked
 
@@ -59,8 +68,15 @@ def _node(result: Result) -> NodeWithScore:
 class QuireNodeParser(NodeParser):
     """Cuts documents as Quire does. Each node is an exact span, whose place it knows."""
 
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
     strategy: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)  # of the strategy, such as {"max_tokens": 400}
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Raise SettingError for a wrong strategy or setting at once."""
+        super().model_post_init(context)
+        quire.chunk("", self.strategy, **self.settings)
 
     def _parse_nodes(
         self,

@@ -14,7 +14,9 @@ from datetime import datetime
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
+from quire.config import Config
 from quire.errors import SettingError
+from quire.progress import Progress
 from quire.stores import storable
 
 _P = ParamSpec("_P")
@@ -36,6 +38,8 @@ _TYPES: dict[str, tuple[type, str]] = {
     "os.PathLike[str]": (os.PathLike, "a path"),
     _NAMES: (Iterable, "a list of strings"),
     "Iterable[str | bytes]": (Iterable, "lines"),
+    "Progress": (Progress, "an object with the methods of quire.progress.Progress"),
+    "Config": (Config, "a quire.Config"),
 }
 
 

@@ -8,10 +8,11 @@ that are running, and later ones get an error. A library in memory has one store
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import TypeVar
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from typing import Any, TypeVar
 
 from quire.errors import LibraryError, LibraryHeld, NoResults
 from quire.stores import Store
@@ -22,14 +23,15 @@ _FREE = 8  # the most stores that are kept for threads to come
 _CLOSED = "is closed. Open it again with Library.open"
 _IN_USE = "cannot be closed within one of its own calls. Close it when that has returned"
 _GONE = "is gone: it was deleted or moved while it was open."
+_OF_PARENTS = list[Any]()  # kept, so that nothing of it is closed
 
 
 class _Stores:
     """What the threads share: the stores that are open, those that nobody holds, and the running calls."""
 
-    def __init__(self, first: Store) -> None:
+    def __init__(self, *stores: Store) -> None:
         self.changed = threading.Condition()
-        self.open, self.free = {first}, [first]
+        self.open, self.free = {*stores}, [*stores]
         self.calls, self.has_written = set[int](), False  # the threads that are in a call
         self.is_closed, self.is_paused = False, False  # no calls begin; or they wait until all others ended
 
@@ -75,12 +77,32 @@ class Connections:
     def __init__(self, url: str, first: Store, open_another: Callable[[], Store]) -> None:
         self._url, self._another = url, open_another
         self._only = first if url == ":memory:" else None
+        self._begin_with(first)
+
+    def _begin_with(self, *stores: Store) -> None:
+        self._process = os.getpid()
         self._turn: AbstractContextManager[object] = threading.RLock() if self._only else nullcontext()
-        self._stores, self._mine, self._writer = _Stores(first), _Thread(), threading.RLock()
+        self._stores, self._mine, self._writer = _Stores(*stores), _Thread(), threading.RLock()
+
+    def _check_process(self) -> None:
+        """Begin anew in a process that was forked: it has neither the other threads nor their locks.
+
+        What its parent opened is left alone: a database must not be used by both, or closed here.
+        """
+        if os.getpid() != self._process:
+            _OF_PARENTS.append((self._stores, self._mine))
+            self._begin_with(*([self._only] if self._only else []))
+
+    def __del__(self) -> None:
+        if getattr(self, "_process", 0) == os.getpid() and self._stores.open and not self._only:
+            log.debug("%s was dropped without being closed", self._url)
+            with suppress(Exception):
+                _close(list(self._stores.open))
 
     @property
     def store(self) -> Store:
         """The store of the calling thread, opened if it has none. Raises LibraryError once it is closed."""
+        self._check_process()
         held = self._only or (self._mine.held and self._mine.held.store)
         return held if held in self._stores.open else self._taken()
 
@@ -115,6 +137,7 @@ class Connections:
 
     def call(self, work: Callable[[], T]) -> T:
         """Run a call, which closing waits for. If the library was restored, it is opened again for it."""
+        self._check_process()
         try:
             with self._entered():
                 return work()
@@ -196,6 +219,7 @@ class Connections:
 
     def close(self) -> None:
         """Let no call begin, wait for those that are running, and close all stores."""
+        self._check_process()
         if self._is_calling:
             raise self._error(_IN_USE)
         with self._stores.changed:

@@ -112,6 +112,8 @@ class Passages(Embeddings):
 
     def read(self, address: str, heading: str | None = None, *, max_tokens: int | None = None) -> Reading:
         """A document or a section of it, exactly as it stands; by address, id, heading or path `A > B`."""
+        if max_tokens is not None and max_tokens < 1:
+            raise SettingError("max_tokens", f"must be at least 1, not {max_tokens}")
         return self.fresh(partial(self._read, address, heading, max_tokens))
 
     @reads
