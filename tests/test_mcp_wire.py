@@ -94,9 +94,12 @@ def test_both_handshakes_work_over_http(place: Path, mode: str, version: str) ->
 # -------------------------------------------------------------------------------- long adds, jobs
 
 
+LONG = "".join(f"## Part {j}\n\nPenguin 0 eats fish {j}. {'word ' * 100}\n\n" for j in range(1200))
+
+
 @contextmanager
 def slow_model(place: Path, pause: float) -> Iterator[dict[str, str]]:
-    """Settings of a model that takes its time; and a folder that gives it something to do."""
+    """Settings of a model that takes its time; and a folder and LONG, which give it something to do."""
     for i in range(50):
         parts = "".join(f"## Part {j}\n\nPenguin {i} eats fish {j}. {'word ' * 100}\n\n" for j in range(24))
         (place / "docs" / f"p{i:02}.md").write_text(f"# P{i}\n\n{parts}")
@@ -110,6 +113,11 @@ def sound(place: Path) -> Library:
     library = Library.open(place / "l.db", config=WORDS)
     assert library.store.check() == []
     return library
+
+
+async def jobs(client: Client) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = (await call(client, "status")).structured_content["jobs"]
+    return found
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -127,14 +135,14 @@ def test_a_long_add_tells_how_far_it_is_and_can_be_cancelled(place: Path, mode: 
                 embedding.set()
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: client.call_tool("add", {"sources": ["."]}, progress_callback=hear))
+            asked = {"content": LONG, "path": "long.md"}
+            tasks.start_soon(lambda: client.call_tool("add", asked, progress_callback=hear))
             await embedding.wait()
-            assert "p00.md" in await ask(client, "search", query="penguin 0", mode="keyword")  # meanwhile
+            assert "long.md" in await ask(client, "search", query="penguin 0", mode="keyword")  # meanwhile
             tasks.cancel_scope.cancel()
         with anyio.fail_after(10):
-            while (job := (await call(client, "status")).structured_content["jobs"][0])["state"] == "running":
+            while "long.md" in str(await jobs(client)):
                 await anyio.sleep(0.05)
-        assert job["state"] == "stopped"
         data = (await call(client, "status")).structured_content
         assert 0 < data["embedded"] < data["chunks"]
 
@@ -149,7 +157,7 @@ def test_a_long_add_tells_how_far_it_is_and_can_be_cancelled(place: Path, mode: 
     assert values == sorted(set(values))
     assert all(total is not None and progress <= total for progress, total, _ in heard)
     with sound(place) as library:
-        assert len(library.documents()) == 52
+        assert len(library.documents()) == 1
 
 
 def test_an_add_in_the_background_returns_at_once_with_a_job(place: Path) -> None:
@@ -157,7 +165,7 @@ def test_an_add_in_the_background_returns_at_once_with_a_job(place: Path) -> Non
 
     async def work(client: Client) -> None:
         begun = time.monotonic()
-        shown = await ask(client, "add", sources=["."], background=True)
+        shown = await ask(client, "add", content=LONG, path="long.md", background=True)
         assert time.monotonic() - begun < 1
         job = re.fullmatch(r"Job (\w+) has begun: status .*; add with cancel=\"\1\" stops it\.", shown)
         assert job
@@ -165,14 +173,14 @@ def test_an_add_in_the_background_returns_at_once_with_a_job(place: Path) -> Non
         with anyio.fail_after(30):
             while not states or states[-1] in ("waiting", "running"):
                 status = await call(client, "status")
-                (told,) = status.structured_content["jobs"]
+                told = status.structured_content["jobs"][0]
                 assert told["job"] == job[1]
                 assert job[1] in said(status)
                 states.append(told["state"])
                 await anyio.sleep(0.05)
         assert "running" in states
         assert states[-1] == "done"
-        assert told["result"].startswith("52 added")
+        assert re.fullmatch(r"1 added, 0 updated, 0 unchanged: [\d,]+ chunks in \S+ s\.", told["result"])
 
     with slow_model(place, 0.02) as env:
         talk(parameters(place, "--root", str(place / "docs"), **env), work)
@@ -190,18 +198,18 @@ def test_a_job_can_be_stopped_by_another_call(place: Path, background: bool) -> 
         assert answers[0].startswith("Job " if background else "Stopped. What was written before is whole")
 
     async def add(client: Client) -> None:
-        answers.append(await ask(client, "add", sources=["."], background=background))
+        answers.append(await ask(client, "add", content=LONG, path="a.md", background=background))
 
     async def stop(client: Client) -> None:
         with anyio.fail_after(30):
             while "embedding" not in str(told := await jobs(client)):
                 await anyio.sleep(0.02)
-            stopped = await ask(client, "add", cancel=told[0]["job"])
-            assert stopped == f"Job {told[0]['job']}: stops soon. What it has written is whole."
-            while (told := await jobs(client))[0]["state"] == "running":
+            job = told[0]["job"]
+            stopped = await ask(client, "add", cancel=job)
+            assert stopped == f"Job {job}: stops soon. What it has written is whole."
+            while (stopped := await ask(client, "add", cancel=job)) != f"Job {job}: stopped.":
                 await anyio.sleep(0.02)
-        assert told[0]["state"] == "stopped"
-        assert await ask(client, "add", cancel=told[0]["job"]) == f"Job {told[0]['job']}: stopped."
+        assert (job in str(await jobs(client))) == background
         assert "there is no job 'x'" in await refused(client, "add", cancel="x")
 
     async def embedding(client: Client) -> None:
@@ -218,15 +226,39 @@ def test_a_job_can_be_stopped_by_another_call(place: Path, background: bool) -> 
         assert "deeper meaning follows in the background" in said(status)
         assert status.structured_content["embedded"] < status.structured_content["chunks"]
 
-    async def jobs(client: Client) -> list[dict[str, str]]:
-        found: list[dict[str, str]] = (await call(client, "status")).structured_content["jobs"]
-        return found
-
     with slow_model(place, 0.5) as env:
         for one in (work, embedding):
             talk(parameters(place, "--root", str(place / "docs"), **env), one)
     with sound(place) as library:
-        assert len(library.documents()) == 52
+        assert len(library.documents()) == 1
+
+
+@pytest.mark.parametrize("option", [(), ("--watch",)])
+def test_no_write_waits_for_what_is_embedded_deeply(place: Path, option: tuple[str, ...]) -> None:
+    """The sources of an add are searchable at once, and embedded beside other writes."""
+    models: models_server.Models
+    for number in range(40):
+        (place / "docs" / f"{number}.md").write_text(f"# Penguin {number}\n")
+
+    def patiently(handler: models_server.Handler, texts: list[str]) -> None:
+        if any("enguin" in text for text in texts):
+            models.stop.wait(60)
+        models_server.fine(handler, texts)
+
+    async def work(client: Client) -> None:
+        with anyio.fail_after(40):
+            for tool, asked in (("add", {"sources": ["."]}), ("refresh", {})):
+                assert "searchable now; deeper meaning follows" in await ask(client, tool, **asked)
+            assert "Saved." in await ask(client, "remember", text="We deploy on Tuesdays.")
+            assert {job["what"] for job in await jobs(client)} <= {"embedding"}
+            models.stop.set()
+            while (told := (await call(client, "status")).structured_content)["embedded"] < told["chunks"]:
+                await anyio.sleep(0.05)
+
+    with models_server.serving() as models:
+        models.always = patiently
+        env = {"QUIRE_EMBED_MODEL": "ollama/m", "QUIRE_EMBED_URL": models.url}
+        talk(parameters(place, "--root", str(place / "docs"), *option, **env), work)
 
 
 def test_many_files_are_added_by_workers(place: Path) -> None:

@@ -634,7 +634,7 @@ def test_an_mcp_server_embeds_what_was_left(place: Path, models: Models) -> None
 
     options = {"QUIRE_EMBED_MODEL": "ollama/m", "QUIRE_EMBED_URL": models.url}
     talk(parameters(place, "--root", str(place / "zoo"), **options), until_embedded)
-    assert Service(str(place / "l.db"), config(), read_only=True).background is None
+    assert Service(str(place / "l.db"), config(), read_only=True).background == []
 
 
 def test_a_model_that_cannot_be_used_is_no_file_that_failed(

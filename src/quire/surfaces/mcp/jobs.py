@@ -40,8 +40,8 @@ class Nothing(Exception):
 class Job(Silent):
     """One add and its progress: the library reports it, status shows it."""
 
-    def __init__(self, what: str) -> None:
-        self.id, self.what = secrets.token_hex(4), what
+    def __init__(self, what: str, *, is_awaited: bool = False) -> None:
+        self.id, self.what, self._is_awaited = secrets.token_hex(4), what, is_awaited
         self.state, self.result = "waiting", ""
         self.work, self.unit, self.done, self.total, self.failed = "", "", 0, 0, 0
         self.before = 0  # done in earlier pieces of work: progress never decreases
@@ -75,15 +75,20 @@ class Job(Silent):
         return self.state not in ("waiting", "running")
 
     @property
+    def is_listed(self) -> bool:
+        """Whether status shows it: whoever waited for its end was told."""
+        return not (self.is_over and self._is_awaited)
+
+    @property
     def so_far(self) -> str:
         """The progress, in words."""
         failed = f", {self.failed:,} failed" if self.failed else ""
         return f"{self.work}: {self.done:,} of {self.total:,} {self.unit}{failed}" if self.work else ""
 
     def told(self) -> dict[str, str]:
-        """A job as data."""
+        """A job as data, with the first line of its result."""
         shown = {"job": self.id, "state": self.state, "what": self.what}
-        shown |= {"progress": self.so_far} if self.state == "running" else {"result": self.result}
+        shown |= {"progress": self.so_far} if self.state == "running" else {"result": self.result.partition("\n")[0]}
         return {name: on_one_line(value)[:_LONGEST] for name, value in shown.items() if value}
 
     def ended(self, work: asyncio.Future[Answer]) -> None:

@@ -53,6 +53,7 @@ from quire.surfaces.mcp.writing import Add, Refresh
 from quire.version import VERSION
 
 if TYPE_CHECKING:
+    from quire.ingest.report import Report
     from quire.library import Library
 
 INSTRUCTIONS = (
@@ -91,11 +92,10 @@ class Service:
         self.roots = [root.resolve() for root in roots]
         self.tools = {tool.name: tool for tool in TOOLS if not (tool.writes and read_only)}
         self.jobs: dict[str, Job] = {}
-        self.background: Watching | Deepening | None = None
-        if not read_only:
-            self.background = Watching(url, config) if watch else Deepening(url, config, self._remember)
-        wakes = self.background.wake if isinstance(self.background, Deepening) else lambda: None
-        self.threads = Threads(url, config, wakes)
+        deepening = Deepening(url, config, self._remember)
+        watching = [Watching(url, config)] if watch else []
+        self.background: list[Watching | Deepening] = [] if read_only else [deepening, *watching]
+        self.threads = Threads(url, config, deepening.wake)
         self._has_looked = False  # for memories in the library of the documents
         self.memories = Threads(memory_url, config) if memory_url not in ("", url) else self.threads
         # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
@@ -113,8 +113,8 @@ class Service:
 
     def close(self) -> None:
         """Stop the running jobs and what goes on in the background, and close the library."""
-        if self.background:
-            self.background.stop()
+        for one in self.background:
+            one.stop()
         for job in self.jobs.values():
             job.stop.set()
         self.threads.close()
@@ -186,7 +186,7 @@ class Service:
             raise
 
     async def _status(self, asked: reading.Status) -> Answer:
-        jobs = [job.told() for job in list(self.jobs.values())]
+        jobs = [job.told() for job in list(self.jobs.values()) if job.is_listed]
         roots, settings = list(map(str, self.roots)), self.config.tokens
         library = redact.url(self.threads.url)
         about = {"library": library, "memories": redact.url(self.memories.url), "read_only": self.read_only}
@@ -227,7 +227,7 @@ class Service:
         create: bool = False,
     ) -> Answer:
         """Do work that takes long as a job, whose end is awaited unless it is to run in the background."""
-        job = self._job(what)
+        job = self._remember(Job(what, is_awaited=not asked.background))
         work = self.threads.write(partial(do, job), create=create)
         work.add_done_callback(job.ended)
         if asked.background:
@@ -242,11 +242,8 @@ class Service:
         finally:
             job.stop.set()  # the call was cancelled
 
-    def _job(self, what: str) -> Job:
-        """A new job. The oldest finished ones are dropped."""
-        return self._remember(Job(what))
-
     def _remember(self, job: Job) -> Job:
+        """Keep a new job for status. The oldest finished ones are dropped."""
         known = list(self.jobs.values())  # a thread that embeds adds to them, too
         ended = [old.id for old in known if old.is_over]
         for old in ended[: max(0, len(known) - _MOST_JOBS + 1)]:
@@ -365,11 +362,14 @@ def _refresh(asked: Refresh, job: Job, library: Library) -> Answer:
         raise Nothing
     if asked.check:
         return writing.checked(asked, library.check(), library.config.tokens)
-    return writing.indexed(asked, library.refresh(progress=job), library.config.tokens)
+    return _indexed(asked, library.refresh(embed=False, progress=job), library)
 
 
 def _index(asked: Add, sources: list[str], job: Job, library: Library) -> Answer:
-    """Add sources one by one. A source that cannot be read is reported, and the others go on."""
+    """Add sources one by one. A source that cannot be read is reported, and the others go on.
+
+    A thread of the server embeds them: other writes need not wait for that.
+    """
     from quire.ingest.report import Report
     from quire.sources.files import Skipped
 
@@ -383,10 +383,14 @@ def _index(asked: Add, sources: list[str], job: Job, library: Library) -> Answer
         )
     for source in sources:
         try:
-            report.join(library.add(source, progress=job, **given))
+            report.join(library.add(source, embed=False, progress=job, **given))
         except SourceError as error:
             report.failed.append(Skipped(error.source, error.reason, error.code))
-    return writing.indexed(asked, report, library.config.tokens)
+    return _indexed(asked, report, library)
+
+
+def _indexed(asked: Add | Refresh, report: Report, library: Library) -> Answer:
+    return writing.indexed(asked, report, library.config.tokens, follows=library.status().goes_on)
 
 
 async def _watched(job: Job, work: asyncio.Future[Answer], context: ServerRequestContext[Any]) -> Answer:

@@ -131,8 +131,8 @@ def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
 
 def _until_done(service: Service, run: Callable[[], None]) -> None:
     _log_to_stderr()
-    if service.background:
-        service.background.start()
+    for one in service.background:
+        one.start()
     try:
         with suppress(KeyboardInterrupt):
             run()

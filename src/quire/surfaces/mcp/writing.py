@@ -66,8 +66,8 @@ def checked(asked: Refresh, changes: Changes, settings: TokenSettings) -> Answer
     return Answer(page.rows(head, rows, len(rows), cursors=False)[0])
 
 
-def indexed(asked: Add | Refresh, report: Report, settings: TokenSettings) -> Answer:
-    """What an indexing run did."""
+def indexed(asked: Add | Refresh, report: Report, settings: TokenSettings, *, follows: bool) -> Answer:
+    """What an indexing run did, and whether a thread of the server has something left to embed."""
     page = Page(type(asked).__name__.lower(), asked.model_dump(), "", settings)
     lines = [f"failed: {one.source}: {one.reason}" for one in report.failed]
     lines += [f"skipped: {one.source}: {one.reason}" for one in report.skipped]
@@ -75,7 +75,7 @@ def indexed(asked: Add | Refresh, report: Report, settings: TokenSettings) -> An
     lines += [f"kept, though its file is gone: {address}" for address in report.missing]
     lines += [f"its address: {address}" for address in report.addresses]
     lines += [f"{render.counted(n, 'document')} in {name}" for name, n in report.collections.items()]
-    lines += ["searchable now; deeper meaning follows"] if report.pending else []
+    lines += ["searchable now; deeper meaning follows"] if follows else []
     rows = list(map(item, lines))
     text, _ = page.rows(f"{render.report_line(report)}.", rows, len(rows), cursors=False)
     failed = render.report_code(report) == render.FAILED
