@@ -125,6 +125,15 @@ def test_the_title_is_the_first_heading_or_line(library: Library) -> None:
     assert library.remember("text", title="A\n given  one").title == "A given one"
 
 
+def test_a_title_that_was_given_stays_when_the_text_is_replaced(library: Library) -> None:
+    """Tags and title stay unless you give new ones; a title made from the text follows the text."""
+    library.remember("It is 20.", name="limit", title="The limit")
+    assert library.remember("It is 30.", name="limit").title == "The limit"
+    assert library.remember("It is 40.", name="limit", title="Our limit").title == "Our limit"
+    library.remember("Tea at four.", name="tea")
+    assert library.remember("Tea at five.", name="tea").title == "Tea at five."
+
+
 # -------------------------------------------------------------------------- sameness and history
 
 

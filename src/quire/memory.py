@@ -89,7 +89,7 @@ def keep(
         source,
         old.path if old else entry.path or _new_name(store, entry),
         collection=entry.collection,
-        title=entry.title or (old.title if old and is_known else entries.entry_title(entry.text)),
+        title=entry.title or (old and _title_given(store, old, is_known)) or entries.entry_title(entry.text),
         settings=config.document,
     )
     new = _prepared(document, entry, entry.tags or had, config)
@@ -103,6 +103,15 @@ def keep(
     log.info("saved %s in %.0f ms", document.address, (time.monotonic() - started) * 1000)
     row = next(row for row in _alike(store, entry, new.path) if row.path == new.path)
     return row, "known" if is_known else "replaced" if old else "added"
+
+
+def _title_given(store: Store, old: DocumentRow, is_known: bool) -> str | None:
+    """The title of an entry that goes on having it: one that was not made from a text that is replaced."""
+    try:
+        is_made = not is_known and old.title == entries.entry_title(store.source(old.seq).decode())
+    except Damaged:
+        is_made = False
+    return None if is_made else old.title
 
 
 def _versions(
