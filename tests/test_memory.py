@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire import sentences, tokens
+from quire import memory, sentences, tokens
 from quire.address import id_of
 from quire.config import DEFAULT, override
 from quire.errors import NoResults, NotText, SettingError, Unreadable
@@ -366,10 +366,27 @@ def test_each_kind_has_collections_of_its_own(library: Library) -> None:
         library.learn("text", collection="memory")
     with pytest.raises(SettingError, match="'docs' is a collection of kind document, and this is external"):
         library.add(content="x", path="x.md", collection="docs", external=True)
-    with pytest.raises(SettingError, match="'memory' is a collection of kind memory, and this is document"):
+    with pytest.raises(SettingError, match="'memory' is where Quire keeps"):
         library.add(content="x", path="x.md", collection="memory")
     with pytest.raises(SettingError, match="'docs' is a collection of kind document, and this is external"):
         library.add("https://example.com/", collection="docs", external=True)
+
+
+@pytest.mark.parametrize("name", ["memory", "knowledge"])
+def test_documents_leave_the_names_of_memories_alone(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A folder of that name would block `remember`; documents that an older version put there are kept up."""
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "a.md").write_text("# A\n")
+    for given in ({"content": "x", "path": "x.md", "collection": name}, {}):
+        with pytest.raises(SettingError, match="Name another for documents: -c NAME"):
+            library.add(*[] if given else [tmp_path / name], **given)  # type: ignore[arg-type]
+    assert library.add(tmp_path / name, collection="mine").added == 1
+    with monkeypatch.context() as older:
+        older.setattr(memory, "check_collection", lambda *_: None)
+        library.add(content="x", path="x.md", collection=name)
+    assert library.add(content="y", path="y.md", collection=name).added == 1
 
 
 def test_several_chunks_of_one_entry_come_unless_they_are_grouped(library: Library) -> None:

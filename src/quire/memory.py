@@ -39,8 +39,15 @@ _ONE_CHUNK = WindowsSettings(max_tokens=100_000_000, overlap=0, min_chars=0)
 
 
 def check_collection(store: Store, collection: str, kind: str) -> None:
-    """Refuse an invalid name, and a collection of another kind: one address would name two documents."""
+    """Refuse an invalid name, and a collection of another kind: one address would name two documents.
+
+    The collections that entries go to by default are theirs, even before there are any.
+    """
     address.check_collection_name(collection)
+    if kind not in entries.KINDS and collection in entries.KINDS:
+        if not store.documents(Filters(collection, (kind,))):
+            is_taken = f"{collection!r} is where Quire keeps what it is told to remember"
+            raise SettingError("collection", f"{is_taken}. Name another for documents: -c NAME")
     others = tuple(store.kinds() - {kind})
     if others and (rows := store.documents(Filters(collection, others))):
         is_of = f"{collection!r} is a collection of kind {rows[0].kind}, and this is {kind}"
