@@ -17,7 +17,7 @@ from quire.address import meant
 from quire.config import TokenSettings, override
 from quire.errors import SettingError
 from quire.library import Library
-from quire.surfaces.mcp.text import Page, fenced, on_one_line, quoted, visible
+from quire.surfaces.mcp.text import Page, fenced, on_one_line, quoted, source_offset, visible
 from quire.surfaces.mcp.tools import TOOLS
 from quire.tokens import budget_counter
 from tests.mcp_client import (
@@ -630,6 +630,15 @@ def test_nothing_gets_out_of_a_quote_or_a_fence(text: str) -> None:
     assert outside_quotes(fenced(visible(text))) == ""
     assert outside_quotes(quoted(text)) == ""
     assert "\n" not in on_one_line(text)
+
+
+@given(text=st.text() | st.text(st.sampled_from("\n\ra\u200b")), data=st.data())
+def test_a_place_in_what_is_shown_is_one_in_the_text(text: str, data: st.DataObject) -> None:
+    """What is before a place of the source is shown before that place; codes are not cut in two."""
+    place = data.draw(st.integers(0, len(visible(text))))
+    found = source_offset(text, place)
+    assert visible(text).startswith(visible(text[:found]))
+    assert len(visible(text[:found])) <= place <= len(visible(text[: found + 1]))
 
 
 @given(st.text())

@@ -18,7 +18,7 @@ from quire.result import Result
 from quire.surfaces.cli.group import quire as commands
 from quire.surfaces.mcp.results import ResultData, Results
 from quire.surfaces.mcp.server import _told
-from quire.surfaces.mcp.text import failure, for_agents
+from quire.surfaces.mcp.text import failure, fenced, for_agents, visible
 from quire.surfaces.mcp.tools import TOOLS
 from tests.commands import run
 from tests.mcp_client import GUIDE, ask, call, parameters, refused, said, some_docs, talk
@@ -117,8 +117,30 @@ def test_a_page_has_the_data_of_what_it_shows_and_its_cursor(place: Path) -> Non
             assert (f'cursor="{cursor}"' in said(answer)) == bool(cursor)
             seen += shown
         assert len(set(seen)) == len(seen) == 25
-        long = data(await call(client, "read", address="docs:p00.md", max_tokens=200))
-        assert long["cursor"] in said(await call(client, "read", address="docs:p00.md", max_tokens=200))
+
+    talk(parameters(place), work)
+
+
+def test_each_page_of_a_passage_has_its_own_span(place: Path) -> None:
+    """The spans of the pages join to the document, also where codes stand for invisible characters."""
+    source = "# Odd\r\n\r\n" + "".join(f"Zero\u200bwidth é {i}.\r\n" for i in range(200))
+    (place / "docs" / "odd.md").write_bytes(source.encode())
+
+    async def work(client: Client) -> None:
+        await ask(client, "add", sources=["."])
+        cursor, end, byte_end, line, pages = "", 0, 0, 1, 0
+        while cursor is not None:
+            answer = await call(client, "read", address="docs:odd.md", max_tokens=300, cursor=cursor)
+            cursor, (page,) = data(answer)["cursor"], data(answer)["results"]
+            assert (page["start"], page["byte_start"], page["start_line"]) == (end, byte_end, line)
+            end, byte_end, line = page["end"], page["byte_end"], page["end_line"] + 1
+            exact = source[page["start"] : end]
+            assert source.encode()[page["byte_start"] : byte_end] == exact.encode()
+            assert fenced(visible(exact)) in said(answer)
+            assert f"> lines {page['start_line']}–{page['end_line']}, " in said(answer)
+            pages += 1
+        assert (end, byte_end) == (len(source), len(source.encode()))
+        assert pages > 5
 
     talk(parameters(place), work)
 

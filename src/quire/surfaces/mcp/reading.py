@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -39,6 +40,7 @@ from quire.surfaces.mcp.text import (
     on_one_line,
     page_of,
     quoted_note,
+    source_offset,
     visible,
 )
 from quire.tokens import budget_counter
@@ -48,7 +50,7 @@ if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no librar
     from quire.context import Passage
     from quire.library import Library
     from quire.records import StoredChunk
-    from quire.result import Result
+    from quire.result import Reading, Result
     from quire.searcher import Found
     from quire.sources.entries import Version
     from quire.stores import DocumentRow
@@ -165,7 +167,24 @@ def read(library: Library, asked: Read) -> Answer:
     text = visible(found.text)
     shown, end = page.passage("\n".join(said), text, found.start_line, "".join(f", {one}" for one in about))
     told = {"total": 1, "cursor": page.rest(end, len(text)), "notes": list(map(for_agents, found.notes))}
-    return Answer(shown, results=as_data("read", [found], **told))
+    return Answer(shown, results=as_data("read", [_piece(found, text, page.start, end)], **told))
+
+
+def _piece(found: Reading, shown: str, start: int, end: int) -> Reading:
+    """The part of a passage that a page has: from and to a place of the passage as it is shown."""
+    if (start, end) == (0, len(shown)):
+        return found
+    first, last = (source_offset(found.text, place) for place in (start, end))
+    line, byte_start = found.start_line + shown.count("\n", 0, start), len(found.text[:first].encode())
+    return replace(
+        found,
+        start=found.start + first,
+        end=found.start + last,
+        byte_start=found.byte_start + byte_start,
+        byte_end=found.byte_start + byte_start + len(found.text[first:last].encode()),
+        start_line=line,
+        end_line=line + shown.count("\n", start, end - 1),
+    )
 
 
 def _chunks(page: Page, library: Library, address: str) -> Answer:

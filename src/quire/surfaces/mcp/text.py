@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,13 @@ def visible(text: str) -> str:
     """Text with every invisible character written as its code, and one kind of line end."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _INVISIBLE.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", render.safe(text))
+
+
+def source_offset(text: str, offset: int) -> int:
+    """Where a place of a text made visible is in the text; before the character whose code it is in."""
+    if visible(text) == text:
+        return offset
+    return bisect_right(range(len(text) + 1), offset, key=lambda end: len(visible(text[:end]))) - 1
 
 
 def on_one_line(text: str) -> str:
