@@ -457,6 +457,16 @@ def test_what_is_not_there_is_told_from_no_match(library: Library) -> None:
         library.recall("deploy", limit=0)
 
 
+def test_what_is_recalled_is_spelled_by_words_of_entries(library: Library) -> None:
+    """A word of documents is no help in finding a memory, nor the other way round."""
+    library.add(content="# Settings\n\nEvery setting of the machine.\n", path="a.md", collection="docs")
+    library.remember("We deployed the penguin.")
+    assert "instead" not in " ".join(library.recall("seting").notes)
+    assert 'Searched for "setting" instead' in " ".join(library.search("seting").notes)
+    assert 'Searched for "penguin" instead' in " ".join(library.recall("pengiun").notes)
+    assert "instead" not in " ".join(library.search("pengiun").notes)
+
+
 def test_a_search_says_that_there_are_only_memories(library: Library) -> None:
     """A stranger found: with only memories left, search spoke of filters that nobody gave."""
     library.remember("We deploy on Tuesdays.")

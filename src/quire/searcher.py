@@ -95,7 +95,7 @@ def _found(
         remade = "quire refresh --remake" if store.is_shared else "quire refresh"
         notes.append(f"Some words may not be found in this library: {other}. To remake them: {remade}")
     else:
-        asked, note = respelled(store, asked)
+        asked, note = respelled(store, asked, filters.kinds)
         notes += [note] if note else []
     asked = _excluding(store, asked, notes)
     meaning = ready(store, asked, filters, settings, meaning, notes)

@@ -1,7 +1,7 @@
 """A word that no document has to the close word that was probably meant.
 
 Input: a query and a store. Output: the query with words of the library, and a note that names them. Always:
-a word that some chunk has is kept; a replacement is a word of a document, at most `most_edits` away, and
+a word that some chunk has is kept; a replacement is a word of a document that is searched, at most `most_edits` away, and
 begins with the same letter (or with the first two swapped). An edit inserts, deletes or substitutes a
 letter, or swaps two neighbours.
 
@@ -36,13 +36,16 @@ _SAMPLE = 20  # chunks in which the words of a term are read
 _PLAIN = re.compile(r"[(\['‘]*(?P<word>[^\W\d_]+)[)\]'’.,;:!?…]*")
 
 
-def respelled(store: Store, asked: Query) -> tuple[Query, str]:
-    """A query with close words for those that no chunk has, and a note; "" if nothing was replaced."""
+def respelled(store: Store, asked: Query, kinds: tuple[str, ...] = ()) -> tuple[Query, str]:
+    """A query with close words for those that no chunk has, and a note; "" if nothing was replaced.
+
+    The close words are those of documents of some kinds; () are all.
+    """
     plain = {term: word for group in asked.groups for term in group if (word := plain_word(term))}
     # All words are counted at once: a store may keep the counts, and the search needs them next.
     known = store.term_counts(_terms(asked)) if plain else {}
     absent = [term for term, word in plain.items() if _term(word) not in known]
-    close = {term: word for term in absent[:_REPLACED] if (word := _closest(store, plain[term]))}
+    close = {term: word for term in absent[:_REPLACED] if (word := _closest(store, plain[term], kinds))}
     if not close:
         return asked, ""
     right = {term: replace(term, text=word) for term, word in close.items()}
@@ -125,7 +128,7 @@ def _alphabet(word: str) -> str:
     return next((letters for letters in _ALPHABETS if word[:1] in letters), "")
 
 
-def _closest(store: Store, typed: str) -> str:
+def _closest(store: Store, typed: str, kinds: tuple[str, ...]) -> str:
     """The word of the library that was probably meant; "" if none is close, or if it is a stop word."""
     word = analyze.fold(typed)
     for made in (one_edit, two_edits)[: most_edits(word)]:
@@ -136,18 +139,19 @@ def _closest(store: Store, typed: str) -> str:
         ranked = sorted(counts, key=lambda term: (-counts[term], term))[:_TRIED]
         if ranked and ranked[0] in analyze.STOP:
             return ""
-        found = [near for term in ranked if (near := _as_written(store, term, edit_of[term], word))]
+        texts = {term: _sample(store, edit_of[term], kinds) for term in ranked}
+        found = [near for term in ranked if (near := _as_written(term, texts[term], word))]
         if found:
             return min(found, key=lambda near: near[:2])[2]
     return ""
 
 
-def _as_written(store: Store, term: str, edit: str, word: str) -> tuple[int, bool, str] | None:
-    """The closest word that documents have for the term of an edit; None if it is far.
+def _as_written(term: str, texts: Iterable[str], word: str) -> tuple[int, bool, str] | None:
+    """The closest word that texts have for the term of an edit; None if it is far.
 
     Its distance comes first, and whether it is more than a swap behind the first letter, the surest error.
     """
-    written = Counter(_words_of(term, _sample(store, edit)))
+    written = Counter(_words_of(term, texts))
     near = {found: _edits_to(analyze.fold(found), word) for found in written}
     best = min(near, key=lambda found: (near[found], -written[found], found), default="")
     if not best or near[best] > most_edits(word):
@@ -175,10 +179,10 @@ def _words_of(term: str, texts: Iterable[str]) -> Iterator[str]:
         yield from (word for word in found if word.isalpha() and len(word) >= _SHORTEST)
 
 
-def _sample(store: Store, word: str) -> Iterator[str]:
+def _sample(store: Store, word: str, kinds: tuple[str, ...]) -> Iterator[str]:
     """Texts that have the term of a word: chunks, and the headings above them."""
     asked = Query(word, ((Term(word),),), (), (), ())
-    hits = store.search_words(asked, Filters(), _SAMPLE)
+    hits = store.search_words(asked, Filters(kinds=kinds), _SAMPLE)
     for chunk in store.chunks(hit.chunk for hit in hits).values():
         yield store.passage(chunk.document, chunk.byte_start, chunk.byte_end)
     for section in store.lineages({(hit.document, hit.section) for hit in hits}).values():
