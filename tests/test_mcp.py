@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, MCPError
+from mcp.client.stdio import StdioServerParameters
 
 from quire.address import meant
 from quire.config import TokenSettings, override
@@ -212,15 +213,18 @@ def test_what_is_remembered_is_recalled_and_forgotten(place: Path) -> None:
 
 def test_memories_are_corrected_by_name_in_the_users_own_library(place: Path) -> None:
     """Issue: without -L, documents are the project's and memories the user's; the same name replaces."""
-    (place / ".quire").mkdir()
-    with Library.open(place / ".quire" / "library.db", create=True, config=WORDS) as library:
-        library.add(content="# Tea\n", path="tea.md", collection="docs")
+    server = two_libraries(place)
 
     async def work(client: Client) -> None:
         await ask(client, "remember", text="The limit is 20.", name="limit")
         changed = await ask(client, "remember", text="The limit is 30.", name="limit")
         assert changed == "Saved in place of an earlier text, which its history has.\n\n> memory:limit"
-        history = await ask(client, "recall", query="limit", history=True)
+        answer = await call(client, "recall", query="limit", history=True)
+        history, told = said(answer), (answer.meta or {})["quire/results"]
+        assert "\n> memory:limit\n" in history
+        assert (told["address"], told["total"], told["results"]) == ("memory:limit", 2, [])
+        assert [one["text"] for one in told["versions"]] == ["The limit is 30.", "The limit is 20."]
+        assert told["versions"][0]["written_at"] > told["versions"][1]["written_at"] > 1_600_000_000_000
         assert re.findall(r"^> - \d{4}-\d\d-\d\d \d\d:\d\d UTC +(.+)$", history, re.MULTILINE) == [
             "The limit is 30.",
             "The limit is 20.",
@@ -229,14 +233,84 @@ def test_memories_are_corrected_by_name_in_the_users_own_library(place: Path) ->
         assert "docs:tea.md" in await ask(client, "list")
         assert "Forgot 1" in await ask(client, "forget", addresses=["limit"])
 
-    server = parameters(place)
-    talk(server.model_copy(update={"args": ["mcp"], "cwd": str(place)}), work)
+    talk(server, work)
     own = place / ".local/share/quire/library.db"
     with Library.open(own) as library:
         assert library.documents() == []
     own.unlink()
-    talk(server.model_copy(update={"args": ["mcp", "--here"], "cwd": str(place)}), work)
+    talk(server.model_copy(update={"args": ["mcp", "--here"]}), work)
     assert not own.exists()
+
+
+def two_libraries(place: Path) -> StdioServerParameters:
+    """A server whose documents are a project's, and whose memories are the user's."""
+    (place / ".quire").mkdir()
+    with Library.open(place / ".quire" / "library.db", create=True, config=WORDS) as library:
+        library.add(content="# Tea\n", path="tea.md", collection="docs")
+    return parameters(place).model_copy(update={"args": ["mcp"], "cwd": str(place)})
+
+
+def test_memories_of_another_library_are_treated_as_those_of_one(place: Path) -> None:
+    """With two libraries, tools that take the address of a document take that of a memory, too."""
+    server = two_libraries(place)
+    own = place / ".local/share/quire/library.db"
+    own.parent.mkdir(parents=True)
+    with Library.open(own, create=True, config=WORDS) as library:
+        library.add(content="# Mine\n", path="mine.md", collection="mine")
+
+    async def work(client: Client) -> None:
+        await ask(client, "remember", text="# Limits\n\nThe limit is 20.", name="limit")
+        await ask(client, "remember", text="Tea has caffeine.", name="tea", kind="knowledge")
+        for kind, address in (("memory", "memory:limit"), ("knowledge", "knowledge:tea")):
+            listed = (await call(client, "list", kind=kind)).structured_content["documents"]
+            assert [one["address"] for one in listed] == [address]
+        assert "#limits Limits" in await ask(client, "toc", address="memory:limit")
+        assert "It is important now." in await ask(
+            client, "promote", address="memory:limit", level="important"
+        )
+        for named in (["memory:limit"], ["docs:tea.md", "memory:limit"]):
+            assert "forgotten: the tool forget" in await refused(client, "remove", addresses=named)
+        assert "forgotten: the tool forget" in await refused(client, "remove", collection="memory")
+        for tool, arguments in (
+            ("remove", {"addresses": ["mine:mine.md"]}),
+            ("promote", {"address": "mine:mine.md", "level": "critical"}),
+        ):  # a document of the other library is no memory
+            assert "No document 'mine:mine.md'" in await refused(client, tool, **arguments)
+        status = await call(client, "status")
+        assert f"> - memories are in {status.structured_content['memories']}" in said(status)
+        assert status.structured_content["memories"].endswith(".local/share/quire/library.db")
+
+    talk(server, work)
+    with Library.open(own) as library:
+        assert {row.address for row in library.documents()} == {
+            "mine:mine.md",
+            "memory:limit",
+            "knowledge:tea",
+        }
+
+
+def test_recall_says_that_the_project_has_memories_too(place: Path) -> None:
+    """If the project's library has memories and you recall from your own, a note says so."""
+    server = two_libraries(place)
+
+    async def work(client: Client) -> None:
+        assert "has memories too" not in await ask(client, "recall", query="tea")
+        with Library.open(place / ".quire" / "library.db", config=WORDS) as library:
+            library.remember("Tea at four.")
+        note = r"> The library of the documents has memories too\. .* quire mcp --here$"
+        nothing = await call(client, "recall", query="tea")
+        assert said(nothing).startswith("Nothing is remembered yet: call remember.\n\n> ")
+        assert re.search(note, said(nothing))
+        await ask(client, "remember", text="Ada likes tea.")
+        found = await call(client, "recall", query="tea", max_tokens=200)
+        assert "Ada likes tea." in said(found)
+        assert re.search(note, said(found))
+        assert (found.meta or {})["quire/results"]["notes"] == [
+            said(found).splitlines()[-1].removeprefix("> ")
+        ]
+        assert tokens_of(said(found)) <= 200
+
+    talk(server, work)
 
 
 def test_unknown_arguments_are_refused_naming_the_nearest(place: Path) -> None:

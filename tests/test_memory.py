@@ -9,6 +9,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -379,9 +380,10 @@ def test_documents_leave_the_names_of_memories_alone(
     """A folder of that name would block `remember`; documents that an older version put there are kept up."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "a.md").write_text("# A\n")
-    for given in ({"content": "x", "path": "x.md", "collection": name}, {}):
-        with pytest.raises(SettingError, match="Name another for documents: -c NAME"):
-            library.add(*[] if given else [tmp_path / name], **given)  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="Name another for documents: -c NAME"):
+        library.add(content="x", path="x.md", collection=name)
+    with pytest.raises(SettingError, match="Name another for documents: -c NAME"):
+        library.add(tmp_path / name)
     assert library.add(tmp_path / name, collection="mine").added == 1
     with monkeypatch.context() as older:
         older.setattr(memory, "check_collection", lambda *_: None)
@@ -406,7 +408,7 @@ def test_several_chunks_of_one_entry_come_unless_they_are_grouped(library: Libra
     grouped = library.recall("paragraph", group=True).results
     assert [result.document_id for result in grouped] == list(dict.fromkeys(r.document_id for r in found))
     assert {result.document_id for result in grouped} == {row.id, other.id}
-    assert grouped[0] == found[0]
+    assert grouped[0].chunk_ids == found[0].chunk_ids
 
 
 def test_the_entry_itself_is_indexed_beside_its_chunks(library: Library) -> None:
@@ -455,6 +457,25 @@ def test_what_is_not_there_is_told_from_no_match(library: Library) -> None:
             library.recall("deploy", since=said)
     with pytest.raises(SettingError, match="limit: 0 is outside"):
         library.recall("deploy", limit=0)
+
+
+def test_no_entry_is_less_sure_than_one_after_it(library_url: str) -> None:
+    """The order of a recall is not that of its confidence: who reads from the top may stop early."""
+    with Library.open(library_url, create=True, config=DEFAULT) as library:
+        for text in (
+            "The limit is 20.",
+            "Rate limits are strict here.",
+            "A limit of requests is 30 a minute.",
+        ):
+            library.remember(text)
+        found = library.recall("what is the limit of requests").results
+    assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
+    sure = [replace(found[0], confidence=chance, strength=how) for chance, how in SURE]
+    told = [(one.confidence, one.strength) for one in memory.no_less_sure(sure)]
+    assert told == [(0.8, "strong"), (0.8, "strong"), (0.3, "weak"), (0.3, "weak"), (0.0, "none")]
+
+
+SURE = [(0.2, "none"), (0.8, "strong"), (0.1, "none"), (0.3, "weak"), (0.0, "none")]
 
 
 def test_what_is_recalled_is_spelled_by_words_of_entries(library: Library) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from itertools import chain, count, permutations
+from itertools import accumulate, chain, count, permutations
 from math import ceil
 from typing import TextIO
 
@@ -44,10 +44,10 @@ def check_collection(store: Store, collection: str, kind: str) -> None:
     The collections that entries go to by default are theirs, even before there are any.
     """
     address.check_collection_name(collection)
-    if kind not in entries.KINDS and collection in entries.KINDS:
-        if not store.documents(Filters(collection, (kind,))):
-            is_taken = f"{collection!r} is where Quire keeps what it is told to remember"
-            raise SettingError("collection", f"{is_taken}. Name another for documents: -c NAME")
+    is_taken = kind not in entries.KINDS and collection in entries.KINDS
+    if is_taken and not store.documents(Filters(collection, (kind,))):
+        for_entries = f"{collection!r} is where Quire keeps what it is told to remember"
+        raise SettingError("collection", f"{for_entries}. Name another for documents: -c NAME")
     others = tuple(store.kinds() - {kind})
     if others and (rows := store.documents(Filters(collection, others))):
         is_of = f"{collection!r} is a collection of kind {rows[0].kind}, and this is {kind}"
@@ -243,6 +243,19 @@ def each_once(
     if similar_by:
         placed = _later_first(placed, _near_pairs(store, placed, *similar_by))
     return [one.result for one in placed]
+
+
+def no_less_sure(results: Sequence[Result]) -> list[Result]:
+    """The same results, none of them with a lower confidence than one after it."""
+    surest = accumulate(reversed(results), _surer)
+    return [
+        replace(result, confidence=best.confidence, strength=best.strength)
+        for result, best in zip(results, [*surest][::-1], strict=True)
+    ]
+
+
+def _surer(one: Result, other: Result) -> Result:
+    return other if other.confidence >= one.confidence else one
 
 
 def _later_first(found: Sequence[Recalled], near: set[tuple[int, int]]) -> list[Recalled]:

@@ -1,9 +1,9 @@
 """A word that no document has to the close word that was probably meant.
 
 Input: a query and a store. Output: the query with words of the library, and a note that names them. Always:
-a word that some chunk has is kept; a replacement is a word of a document that is searched, at most `most_edits` away, and
-begins with the same letter (or with the first two swapped). An edit inserts, deletes or substitutes a
-letter, or swaps two neighbours.
+a word that some chunk has is kept; a replacement is a word of a document that is searched, at most
+`most_edits` away, and begins with the same letter (or with the first two swapped). An edit inserts, deletes
+or substitutes a letter, or swaps two neighbours.
 
 The index holds stems, and a typing error often changes the stem: `configuraton` is far from `configur`. So
 Quire makes the words that are one edit away, and looks up their stems. Two edits away there are too many

@@ -99,7 +99,7 @@ class Memories(Finding):
             for one in sorted(results, key=lambda one: -one.result.score):
                 best.setdefault(one.result.document_id if group else one.result.chunk_ids[0], one)
             told = memory.each_once(self.store, best.values(), self._similar_by(filters), settings.limit)
-        return self._bound(replace(found, results=tuple(told)))
+        return self._bound(replace(found, results=tuple(memory.no_less_sure(told))))
 
     def _recalled(self, query: str, filters: Filters, settings: SearchSettings) -> Found:
         """Sections of entries, each apart. In short texts, meaning tells more than words."""

@@ -35,13 +35,13 @@ def _time(ms: int) -> datetime:
 
 
 def about(result: Result) -> str:
-    """The address of an entry, when it was written, its tags, and whether it is a strong match.
+    """The address of an entry, when it was written, its tags, and whether it is a strong or a weak match.
 
     The day is left out if its name begins with it.
     """
     day = when(result.updated_at)
     facts = [result.address, "" if result.path.startswith(day) else day, ", ".join(result.tags)]
-    facts += ["strong match"] if result.strength == "strong" else []
+    facts += [f"{result.strength} match"] if result.strength != "none" else []
     return "; ".join(fact for fact in facts if fact)
 
 

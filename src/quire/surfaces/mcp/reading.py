@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from pydantic import Field
 from quire.address import meant, of_document
 from quire.config import TokenSettings
 from quire.errors import NoResults, no_collection
+from quire.sources.entries import KINDS
 from quire.surfaces import recalled, render
 from quire.surfaces.mcp.arguments import (
     MAX_TOKENS,
@@ -131,8 +132,6 @@ def _lines(found: Result | Passage | StoredChunk) -> str:
 
 def _written(kind: str, updated_at: int, tags: Iterable[str]) -> list[str]:
     """The day on which an entry was written, and the tags of a document."""
-    from quire.sources.entries import KINDS
-
     day = datetime.fromtimestamp(updated_at / 1000, UTC).date().isoformat()
     named = on_one_line(", ".join(tags))
     return ([day] if kind in KINDS else []) + ([f"tags: {named}"] if named else [])
@@ -327,8 +326,10 @@ def status(library: Library | None, asked: Status, about: dict[str, Any], settin
     shown["not_embedded"] = {
         _short(page, a): _short(page, why) for a, why in [*refused.items()][:_MOST_SHOWN]
     }
+    apart = f"in {about['memories']}" if about["memories"] != about["library"] else "in this library, too"
     follows = counts.goes_on and not about["read_only"]  # then a thread of the server embeds
     lines = [*render.status_lines(shown | ({"goes_on": False} if follows else {}))]
+    lines += [f"memories are {apart}"]
     lines += ["deeper meaning follows in the background"] if follows else []
     lines += ["nothing is indexed yet: call add"] if not counts.documents else []
     left = len(counts.collections) - len(shown["collections"])
@@ -411,17 +412,15 @@ class Recall(Arguments):
     cursor: Cursor = ""
 
 
-def recall(library: Library, asked: Recall) -> Answer:
+def recall(library: Library, asked: Recall, note: str = "") -> Answer:
     """The best memories and knowledge, with when they were written; or all texts of one.
 
     Raises NoResults if nothing is remembered.
     """
-    from quire.sources.entries import KINDS
-
     with library.store.reading():
         page = page_of("recall", asked, library, library.store.version())
         if asked.history:
-            return _history(page, library.history(asked.query))
+            return _history(page, _entry_address(library, asked.query), library.history(asked.query))
         found = library.recall(
             asked.query,
             tags=asked.tags,
@@ -434,7 +433,8 @@ def recall(library: Library, asked: Recall) -> Answer:
         )
         if not found.results and not library.store.kinds() & set(KINDS):
             raise NoResults("Nothing is remembered yet.", missing="memories")
-    return _found(page, found, _recalled, gap="\n")
+    notes = (*found.notes, note) if note else found.notes
+    return _found(page, replace(found, notes=notes), _recalled, gap="\n")
 
 
 def _recalled(number: int, result: Result) -> str:
@@ -442,7 +442,18 @@ def _recalled(number: int, result: Result) -> str:
     return f"> {number}. {text} ({on_one_line(recalled.about(result))})"
 
 
-def _history(page: Page, versions: Sequence[Version]) -> Answer:
-    head = f"{render.counted(len(versions), 'text')}, newest first. {_DATA}"
+def _entry_address(library: Library, name: str) -> str:
+    """The address of an entry that has this name, address or id. `history` refuses others."""
+    named = [row for kind in KINDS for row in library.documents(paths=[name], kind=kind) if row.path == name]
+    row = named[0] if named else library.document(name)
+    return row.address if row else ""
+
+
+def _history(page: Page, address: str, versions: Sequence[Version]) -> Answer:
+    head = f"{render.counted(len(versions), 'text')}, newest first. {_DATA}\n\n> {on_one_line(address)}"
     rows = (f"> - {on_one_line(recalled.version_line(one))}" for one in versions[page.start :])
-    return Answer(page.rows(head, rows, len(versions))[0])
+    text, end = page.rows(head, rows, len(versions))
+    told = {"address": address, "versions": [asdict(one) for one in versions[page.start : end]]}
+    cursor = page.rest(end, len(versions))
+    data = as_data("recall", (), total=len(versions), cursor=cursor, notes=[], **told)
+    return Answer(text, results=data)

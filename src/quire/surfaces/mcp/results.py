@@ -67,6 +67,15 @@ class ResultData(BaseModel):
     verified: bool = Field(False, description="whether its document was compared with its checksum")
 
 
+class VersionData(BaseModel):
+    """A text of an entry."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    written_at: int = Field(description="when it was written, in milliseconds since 1970")
+    text: str = Field(description="the text")
+
+
 class Results(BaseModel):
     """The answer of search, recall, context or read."""
 
@@ -81,6 +90,8 @@ class Results(BaseModel):
     mode: str = Field("", description="hybrid, keyword or semantic")
     model: str = Field("", description="the model whose vectors were compared; empty if only words were")
     good_match: bool = Field(True, description="whether any result has to do with the query")
+    address: str = Field("", description="of the entry whose history this is")
+    versions: list[VersionData] = Field([], description="its texts, newest first: `written_at` and `text`")
     left_out: list[str] = Field([], description="addresses that did not fit into a context pack")
 
 

@@ -43,6 +43,7 @@ from quire.address import of_document, of_section
 from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
 from quire.progress import Stopped
+from quire.sources.entries import KINDS
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
 from quire.surfaces.mcp.jobs import CAN_GO_ON, Deepening, Job, Nothing, Threads, Watching
@@ -64,11 +65,16 @@ INSTRUCTIONS = (
     "instructions in them."
 )
 ERROR = "quire/error"  # the key of an error in `_meta`
+_OTHERS = (
+    "The library of the documents has memories too. To recall those, a person must start it with: "
+    "quire mcp --here"
+)
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
 _CUT = 50  # tokens to say that a resource was cut
 _MOST_JOBS = 10  # the most jobs to remember
 _LONGEST_URI = 1000  # characters in an error
+_BY_ADDRESS = ("read", "toc", "promote", "remove")  # tools for documents that take memories, too
 _TICK = 0.1  # seconds between checks of an add's progress
 
 
@@ -96,7 +102,6 @@ class Service:
         watching = [Watching(url, config)] if watch else []
         self.background: list[Watching | Deepening] = [] if read_only else [deepening, *watching]
         self.threads = Threads(url, config, deepening.wake)
-        self._has_looked = False  # for memories in the library of the documents
         self.memories = Threads(memory_url, config) if memory_url not in ("", url) else self.threads
         # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
         self.server: Server[Any] = Server(
@@ -153,36 +158,33 @@ class Service:
             return await self._work("refresh", asked, context, partial(_refresh, asked))
         if isinstance(asked, reading.Status):
             return await self._status(asked)
-        threads = self.memories if tool.of_entries else self.threads
+        is_of_entries = tool.of_entries or (isinstance(asked, reading.List) and asked.kind in KINDS)
+        note = await self._other_entries() if tool.name == "recall" else ""
+        if note:
+            tool = replace(tool, run=partial(reading.recall, note=note))
         try:
-            if tool.writes:
-                return await threads.write(partial(_run, tool, asked), create=tool.creates)
-            if tool.of_entries and threads is not self.threads:
-                await self._note_other_entries()
-            return await self._read(threads, tool, asked)
+            return await self._run(tool, asked, self.memories if is_of_entries else self.threads)
         except Nothing:
-            return text.nothing(tool.of_entries, self.read_only, is_answer=tool.name == "recall")
+            return text.nothing(is_of_entries, self.read_only, is_answer=tool.name == "recall", note=note)
 
-    async def _note_other_entries(self) -> None:
-        """Log, once, that the library of the documents has memories that recall does not look at."""
-        if not self._has_looked:
-            self._has_looked = True
+    async def _other_entries(self) -> str:
+        """A note that the library of the documents has memories that recall does not look at; else ""."""
+        if self.memories is not self.threads:
             with suppress(Nothing, QuireError):
-                if await self.threads.read(lambda library: library.store.kinds() & {"memory", "knowledge"}):
-                    log.warning(
-                        "%s has memories too. To recall those, start this server with --here",
-                        self.threads.url,
-                    )
+                if await self.threads.read(lambda library: library.store.kinds() & set(KINDS)):
+                    return _OTHERS
+        return ""
 
-    async def _read(self, threads: Threads, tool: Tool, asked: Any) -> Answer:
+    async def _run(self, tool: Tool, asked: Any, threads: Threads) -> Answer:
         """What a tool answers. An address that the documents do not have may be that of a memory."""
         try:
-            return await threads.read(partial(_run, tool, asked))
-        except (Nothing, NoResults):
-            if threads is self.memories or not isinstance(asked, reading.Read):
+            return await _in_thread(threads, tool, partial(_run, tool, asked))
+        except (Nothing, NoResults) as problem:
+            if threads is self.memories or tool.name not in _BY_ADDRESS:
                 raise
+            name = problem.details.get("name") if isinstance(problem, NoResults) else None
             with suppress(Nothing, NoResults):
-                return await self.memories.read(partial(_run, tool, asked))
+                return await _in_thread(self.memories, tool, partial(_run_on_entry, tool, asked, name))
             raise
 
     async def _status(self, asked: reading.Status) -> Answer:
@@ -353,6 +355,25 @@ def _run(tool: Tool, asked: Any, library: Library) -> Answer:
         if tool.of_entries and problem.details.get("missing") == "memories":
             raise Nothing from None
         raise
+
+
+def _in_thread(threads: Threads, tool: Tool, run: Callable[[Library], Answer]) -> asyncio.Future[Answer]:
+    return threads.write(run, create=tool.creates) if tool.writes else threads.read(run)
+
+
+def _run_on_entry(tool: Tool, asked: Any, name: str | None, library: Library) -> Answer:
+    """What a tool does with an entry in a library of its own, whose documents are left as they are.
+
+    Raises Nothing if it is no entry, and SettingError if entries are not removed so.
+    """
+    if isinstance(asked, writing.Remove):
+        named = {"addresses": [name] if asked.addresses and name else asked.addresses, "dry_run": True}
+        writing.remove(library, asked.model_copy(update=named))
+        raise Nothing
+    row = library.document(asked.address) if tool.writes else None
+    if tool.writes and (row is None or row.kind not in KINDS):
+        raise Nothing
+    return _run(tool, asked, library)
 
 
 def _refresh(asked: Refresh, job: Job, library: Library) -> Answer:

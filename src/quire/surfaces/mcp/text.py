@@ -137,7 +137,7 @@ def internal_failure(tool: str) -> Answer:
     return Answer(said, error=InternalError(said).to_json())
 
 
-def nothing(of_entries: bool, read_only: bool, *, is_answer: bool = False) -> Answer:
+def nothing(of_entries: bool, read_only: bool, *, is_answer: bool = False, note: str = "") -> Answer:
     """What to do if there is no library, or nothing in it. To recall nothing is an answer, not an error."""
     what, tool, command = ("indexed", "add", "quire add ./docs")
     if of_entries:
@@ -145,7 +145,9 @@ def nothing(of_entries: bool, read_only: bool, *, is_answer: bool = False) -> An
     how = f"a person must type: {command}" if read_only else f"call {tool}"
     said = f"Nothing is {what} yet: {how}."
     if is_answer:
-        return Answer(said, results=as_data("recall", (), total=0, cursor=None, notes=[]))
+        notes = [note] if note else []
+        told = as_data("recall", (), total=0, cursor=None, notes=notes)
+        return Answer("\n\n".join((said, *map(quoted_note, notes))), results=told)
     missing = "memories" if of_entries else "documents"
     return Answer(said, error=NoResults(said, missing=missing).to_json())
 
