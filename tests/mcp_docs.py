@@ -59,6 +59,13 @@ def schema() -> str:
     return json.dumps(Results.model_json_schema(), indent=2) + "\n"
 
 
+async def until_embedded(client: Client) -> None:
+    """Wait for a thread of the server: what it embeds decides how strong results are."""
+    with anyio.fail_after(60):
+        while (await client.call_tool("status", {})).structured_content["goes_on"]:
+            await anyio.sleep(0.05)
+
+
 async def exchange(folder: Path) -> str:
     """What a client and a server say to each other about two small documents."""
     (folder / "lamp").mkdir()
@@ -73,6 +80,7 @@ async def exchange(folder: Path) -> str:
             for name, arguments in CALLS:
                 answer = re.sub(r"in \d+\.\d s", "in 0.0 s", await ask(client, name, **arguments))
                 told.append(f"**{name}** `{json.dumps(arguments)}`\n\n{fenced(answer)}")
+                await until_embedded(client)
     return "\n\n".join(told)
 
 

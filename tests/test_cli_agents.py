@@ -60,6 +60,8 @@ def test_a_pack_fits_as_xml_too(place: Path) -> None:
 def test_exit_codes_of_a_pack_are_those_of_a_search(place: Path) -> None:
     """DESIGN §9: 1 nothing found, 2 usage."""
     assert "No library at" in run(place, "context", "x", code=1)[1]
+    made = "No library at no.db. Make one with: quire remember TEXT -L no.db"
+    assert made in run(place, "recall", "x", "-L", "no.db", code=1)[1]
     run(place, "add", "docs")
     out, err = run(place, "context", "xyzzy", code=1)
     assert out == ""

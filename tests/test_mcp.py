@@ -202,10 +202,16 @@ def test_what_is_remembered_is_recalled_and_forgotten(place: Path) -> None:
         assert "is not a memory but of kind document. To remove it: the tool remove" in wrong
         for named in ({"addresses": [address[1]]}, {"collection": "memory"}):
             assert "forgotten: the tool forget" in await refused(client, "remove", **named)
-        assert "Would forget 1 document." in await ask(client, "forget", tags=["ada"], dry_run=True)
+        assert "Would forget 1 entry." in await ask(client, "forget", tags=["ada"], dry_run=True)
         assert f"> - {address[1]}" in await ask(client, "forget", tags=["ada"])
         assert "1 result" in await ask(client, "recall", query="tea")
         assert "Name what to forget" in await refused(client, "forget")
+        for tool, arguments in (
+            ("forget", {"addresses": ["x"]}),
+            ("recall", {"query": "x", "history": True}),
+        ):
+            wrong = await refused(client, tool, **arguments)
+            assert wrong.startswith("Nothing of that name. Call recall for what was remembered, remember to")
         assert len((await client.list_resources()).resources) == 2
 
     talk(parameters(place), work)
@@ -231,7 +237,7 @@ def test_memories_are_corrected_by_name_in_the_users_own_library(place: Path) ->
         ]
         assert "The limit is 30." in await ask(client, "read", address="memory:limit")
         assert "docs:tea.md" in await ask(client, "list")
-        assert "Forgot 1" in await ask(client, "forget", addresses=["limit"])
+        assert "Forgot 1 entry." in await ask(client, "forget", addresses=["limit"])
 
     talk(server, work)
     own = place / ".local/share/quire/library.db"
@@ -360,7 +366,7 @@ def test_not_indexed_is_another_thing_than_no_match(place: Path) -> None:
         assert "Did you mean 'Install'?" in wrong
         assert "Did you mean 'docs'?" in await refused(client, "list", collection="dosc")
         assert "Did you mean 'docs'?" in await refused(client, "search", query="a", collection="dosc")
-        assert "See what there is with: the tool list" in await refused(client, "read", address="zzzz")
+        assert "Call list to see what there is" in await refused(client, "read", address="zzzz")
 
     talk(parameters(place), work)
 
@@ -443,6 +449,9 @@ def test_add_wants_sources_or_content(place: Path) -> None:
             {"path": "a"},
         ):
             assert "either sources, or content, perhaps with a path" in await refused(client, "add", **wrong)
+        for name in ("path", "title"):
+            got = await refused(client, "add", **{"sources": ["."], name: "a"})
+            assert f"> {name}: is for content alone." in got
         assert re.search(r"> - its address: content:\S+-a-\w+\.md", await ask(client, "add", content="a"))
 
     talk(parameters(place), work)

@@ -258,6 +258,28 @@ def test_memories_are_not_removed_but_forgotten(tmp_path: Path) -> None:
     assert f"quire forget {kept.address}" in err
 
 
+def test_one_is_told_from_many(tmp_path: Path) -> None:
+    """`1 token`, `line 1` and `2 of 3`; what is wrong with an empty list, and the kinds that there are."""
+    for number in range(3):
+        (tmp_path / f"{number}.md").write_text("a\n" if number else f"# {'Long title ' * 40}\n")
+    with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
+        library.add(tmp_path, collection="docs")
+        tools = {tool.name: tool for tool in TOOLS}
+
+        def told(name: str, **arguments: Any) -> str:
+            tool = tools[name]
+            assert tool.run
+            return tool.run(library, tool.arguments.checked(arguments)).text
+
+        assert "(document, about 1 token, 1 chunk)" in told("list")
+        assert "> line 1, about " in told("read", address="docs:1.md")
+        first = told("list", max_tokens=200)
+        assert "Cut at max_tokens: 1 of 3 shown." in first
+        assert "0 documents. Paths are those within a collection" in told("list", paths=["docs/1.md"])
+        with pytest.raises(errors.SettingError, match="kind: input should be 'document', 'external'"):
+            told("list", kind="x")
+
+
 # ----------------------------------------------------------------------------------------- advice
 
 
@@ -306,7 +328,7 @@ def test_advice_names_tools_or_says_that_a_person_must_act() -> None:
     ("said", "told"),
     [
         ("Add documents with: quire add ./docs", "Add documents with: the tool add"),
-        ("See what there is with: quire list", "See what there is with: the tool list"),
+        ("See what there is with: quire list", "Call list to see what there is"),
         ("Bring them up to date: quire refresh", "Bring them up to date: the tool refresh"),
         (
             "To remove them: quire refresh --prune",
@@ -334,8 +356,9 @@ def test_no_error_tells_an_agent_to_type_a_command() -> None:
     """Issue: the same for every class of error, in the text and in `_meta`."""
     moved = errors.SourceMoved("/old", "/new")
     damaged = errors.Damaged("l.db", "docs:a.md")
-    for error in (moved, damaged, errors.NoResults("None. See what there is with: quire list")):
+    setting = errors.SettingError("a", "no: quire embed --model deep")
+    for error in (moved, damaged, setting, errors.NoResults("None. See what there is with: quire list")):
         answer = failure(error)
         assert answer.error
-        for shown in (answer.text, answer.error["message"]):
+        for shown in (answer.text, answer.error["message"], *answer.error["details"].values()):
             assert not COMMAND.search(PERSON.sub("", shown)), shown

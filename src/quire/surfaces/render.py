@@ -154,6 +154,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def line_range(first: int, last: int) -> str:
+    """`line 7`, `lines 7–9`."""
+    return f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
+
+
 def chunk_lines(chunk: Chunk, width: int) -> Iterable[str]:
     """A chunk in two lines: its place and its beginning."""
     lines = f"lines {chunk.start_line}–{chunk.end_line}"

@@ -31,14 +31,20 @@ def open_library(name: str | None, *, create: bool = False) -> Library:
 
 def open_memories(name: str | None, here: bool, *, create: bool = False) -> Library:
     """Open the library of memories. Raises NoResults if there is none and `create` is not given."""
+    import shlex
+
     from quire.library import Library
 
     url = memory_url(name, here, create=create)
     try:
         return Library.open(url, create=create, config=load_settings())
     except NoResults as problem:
-        if name or here:
+        if here:
             raise
+        if name:
+            where = "" if "://" in name else f" -L {shlex.quote(name)}"
+            said = f"No library at {name}. Make one with: quire remember TEXT{where}"
+            raise NoResults(said, **problem.details) from None
         said = "Nothing is remembered yet. Remember with: quire remember TEXT"
         raise NoResults(said, missing="memories") from problem
 

@@ -11,6 +11,7 @@ from quire.address import meant
 from quire.errors import SettingError, nearest
 
 _UNSAID = ("title", "minLength", "maxLength", "maxItems")  # checked, but not told: each word costs tokens
+_EMPTY = "'', "  # what stands for an argument that is not given, in the values that it may have
 MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS = 6000, 200, 25_000
 
 
@@ -88,4 +89,4 @@ class Arguments(BaseModel):
         name = ".".join(map(str, error["loc"]))
         if error["type"] == "extra_forbidden":
             return f"there is no {name!r}. {nearest(name, cls.model_fields)}"
-        return f"{name}: {error['msg'].lower()}"
+        return f"{name}: {error['msg'].lower().replace(_EMPTY, '')}"

@@ -144,7 +144,7 @@ class Service:
         try:
             answer = await self._answer(tool, params.arguments or {}, context)
         except QuireError as error:
-            answer = text.failure(error)
+            answer = text.failure(error, of_entries=tool.of_entries)
         except Exception:
             log.exception("%s failed", tool.name)
             answer = text.internal_failure(tool.name)
@@ -211,10 +211,11 @@ class Service:
     async def _add(self, asked: Add, context: ServerRequestContext[Any]) -> Answer:
         if asked.cancel:
             return self._cancel(asked.cancel)
-        if bool(asked.content) == bool(asked.sources) or (asked.path and not asked.content):
-            raise SettingError(
-                "add", "needs either sources, or content, perhaps with a path to file it under"
-            )
+        if bool(asked.content) == bool(asked.sources):
+            raise SettingError("add", "needs either sources, or content, perhaps with a path and a title")
+        for name in ("path", "title") if asked.sources else ():
+            if getattr(asked, name):
+                raise SettingError(name, "is for content alone. Leave it out: sources have their own")
         sources = [self._allowed(source) for source in asked.sources]
         what = asked.path or ", ".join(asked.sources) or "content"
         return await self._work(what, asked, context, partial(_index, asked, sources), create=True)

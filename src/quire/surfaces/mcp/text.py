@@ -46,6 +46,7 @@ _DOTS = 4  # tokens that the mark of a cut can take
 _BY_HAND = r"quire (?:add|backup|copy|doctor|embed|refresh|remove|restore|sources|trust)\b"
 # Commands and options in the library's messages, and what agents do instead.
 _FOR_AGENTS = (
+    (re.compile(r"\bSee what there is with: quire list"), "Call list to see what there is"),
     (re.compile(r"\bquire (add) (?:\./docs|https://example\.com/guide)"), r"the tool \1"),
     (re.compile(r"\bquire (remember) TEXT|\bquire (recall|list|refresh)\b(?! --)"), r"the tool \1\2"),
     (re.compile(r"\bquire (forget|remove) (?!--purge).+"), r"the tool \1"),
@@ -61,6 +62,7 @@ _ADVICE: dict[type[QuireError], str] = {
     LibraryError: "The library cannot be used. Tell the person who runs it.",
     QuireError: "That cannot be done.",
 }
+_NO_ENTRY = "Nothing of that name. Call recall for what was remembered, remember to keep what is missing."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +124,23 @@ def item(text: str) -> str:
     return f"> - {on_one_line(for_agents(text))}"
 
 
-def failure(error: QuireError) -> Answer:
-    """What went wrong and what to do next, in a few lines."""
+def failure(error: QuireError, *, of_entries: bool = False) -> Answer:
+    """What went wrong and what to do next, in a few lines; `of_entries` if that was about memories."""
     advice = next(_ADVICE[kind] for kind in type(error).__mro__ if kind in _ADVICE)
+    advice = _NO_ENTRY if of_entries and isinstance(error, NoResults) else advice
     said, counter = quoted_note(str(error)), budget_counter(DEFAULT.tokens)
     end = min(_LONGEST_ERROR, counter.reach(said, 0, len(said), _ERROR_TOKENS))
     said = said if len(said) <= end else f"{said[:end]}…"
-    return Answer(f"{advice}\n\n{said}", error=error.to_json() | {"message": for_agents(str(error))})
+    return Answer(f"{advice}\n\n{said}", error=_told(error.to_json()))
+
+
+def _told(value: Any) -> Any:
+    """Data with tools in place of commands in all its texts."""
+    if isinstance(value, str):
+        return for_agents(value)
+    if isinstance(value, dict):
+        return {name: _told(one) for name, one in value.items()}
+    return [_told(one) for one in value] if isinstance(value, list) else value
 
 
 def internal_failure(tool: str) -> Answer:
@@ -268,7 +280,8 @@ class Page:
     def _more(self, end: int, total: int, cursors: bool) -> str:
         if not cursors:
             return f"{total - end:,} more are not shown."
-        shown = f"Cut at max_tokens: {self.start + 1:,}–{end:,} of {total:,} shown."
+        first = f"{self.start + 1:,}–" if end > self.start + 1 else ""
+        shown = f"Cut at max_tokens: {first}{end:,} of {total:,} shown."
         return f"{shown} {self._go_on(end)}"
 
     def _go_on(self, place: int) -> str:
@@ -284,7 +297,7 @@ class Page:
         while True:
             end = self._edge(text, start, room)
             piece = text[start:end]
-            where = f"> lines {line:,}–{line + piece[:-1].count(chr(10)):,}{about}"
+            where = f"> {render.line_range(line, line + piece[:-1].count(chr(10)))}{about}"
             parts = [self.clip(head, self.max_tokens // 3), where, "", fenced(piece)]
             if end < len(text):
                 last = line + text.count("\n", start, len(text) - 1)

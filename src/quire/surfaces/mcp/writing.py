@@ -113,7 +113,8 @@ def remove(library: Library, asked: Remove) -> Answer:
     rows = library.remove(
         *asked.addresses, collection=asked.collection or None, paths=asked.paths, dry_run=asked.dry_run
     )
-    return _gone("remove", asked, library, rows, "Would remove" if asked.dry_run else "Removed")
+    what = f"{'Would remove' if asked.dry_run else 'Removed'} {render.counted(len(rows), 'document')}."
+    return _gone("remove", asked, library, rows, what)
 
 
 class Remember(Arguments):
@@ -167,14 +168,15 @@ def forget(library: Library, asked: Forget) -> Answer:
         before=asked.before or None,
         dry_run=asked.dry_run,
     )
-    return _gone("forget", asked, library, rows, "Would forget" if asked.dry_run else "Forgot")
+    number = f"{len(rows):,} {'entry' if len(rows) == 1 else 'entries'}"
+    what = f"{'Would forget' if asked.dry_run else 'Forgot'} {number}."
+    return _gone("forget", asked, library, rows, what)
 
 
 def _named(head: str, page: Page, row: DocumentRow) -> Answer:
     return Answer(page.rows(head, [f"> {on_one_line(row.address)}"], 1, cursors=False)[0])
 
 
-def _gone(name: str, asked: Arguments, library: Library, rows: list[DocumentRow], what: str) -> Answer:
-    head = f"{what} {render.counted(len(rows), 'document')}."
+def _gone(name: str, asked: Arguments, library: Library, rows: list[DocumentRow], head: str) -> Answer:
     lines = (f"> - {on_one_line(row.address)}" for row in rows)
     return Answer(page_of(name, asked, library, "").rows(head, lines, len(rows), cursors=False)[0])
