@@ -408,7 +408,7 @@ def test_several_chunks_of_one_entry_come_unless_they_are_grouped(library: Libra
     grouped = library.recall("paragraph", group=True).results
     assert [result.document_id for result in grouped] == list(dict.fromkeys(r.document_id for r in found))
     assert {result.document_id for result in grouped} == {row.id, other.id}
-    assert grouped[0].chunk_ids == found[0].chunk_ids
+    assert grouped[0] == found[0]
 
 
 def test_the_entry_itself_is_indexed_beside_its_chunks(library: Library) -> None:
@@ -470,8 +470,11 @@ def test_no_entry_is_less_sure_than_one_after_it(library_url: str) -> None:
             library.remember(text)
         found = library.recall("what is the limit of requests").results
     assert [one.confidence for one in found] == sorted((one.confidence for one in found), reverse=True)
-    sure = [replace(found[0], confidence=chance, strength=how) for chance, how in SURE]
-    told = [(one.confidence, one.strength) for one in memory.no_less_sure(sure)]
+    sure = [
+        memory.Recalled(0, replace(found[0], confidence=chance, strength=strength))
+        for chance, strength in SURE
+    ]
+    told = [(one.result.confidence, one.result.strength) for one in memory.no_less_sure(sure)]
     assert told == [(0.8, "strong"), (0.8, "strong"), (0.3, "weak"), (0.3, "weak"), (0.0, "none")]
 
 

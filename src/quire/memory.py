@@ -241,16 +241,16 @@ def each_once(
             known.add(said)
             placed.append(one)
     if similar_by:
-        placed = _later_first(placed, _near_pairs(store, placed, *similar_by))
+        placed = no_less_sure(_later_first(placed, _near_pairs(store, placed, *similar_by)))
     return [one.result for one in placed]
 
 
-def no_less_sure(results: Sequence[Result]) -> list[Result]:
+def no_less_sure(found: Sequence[Recalled]) -> list[Recalled]:
     """The same results, none of them with a lower confidence than one after it."""
-    surest = accumulate(reversed(results), _surer)
+    surest = [*accumulate((one.result for one in reversed(found)), _surer)]
     return [
-        replace(result, confidence=best.confidence, strength=best.strength)
-        for result, best in zip(results, [*surest][::-1], strict=True)
+        replace(one, result=replace(one.result, confidence=best.confidence, strength=best.strength))
+        for one, best in zip(found, reversed(surest), strict=True)
     ]
 
 

@@ -96,10 +96,10 @@ class Memories(Finding):
             found = self._recalled(query, filters, settings)
             results = [chunk for result in found.results for chunk in memory.by_chunk(self.store, result)]
             best: dict[str, Recalled] = {}
-            for one in sorted(results, key=lambda one: -one.result.score):
+            for one in memory.no_less_sure(sorted(results, key=lambda one: -one.result.score)):
                 best.setdefault(one.result.document_id if group else one.result.chunk_ids[0], one)
             told = memory.each_once(self.store, best.values(), self._similar_by(filters), settings.limit)
-        return self._bound(replace(found, results=tuple(memory.no_less_sure(told))))
+        return self._bound(replace(found, results=tuple(told)))
 
     def _recalled(self, query: str, filters: Filters, settings: SearchSettings) -> Found:
         """Sections of entries, each apart. In short texts, meaning tells more than words."""

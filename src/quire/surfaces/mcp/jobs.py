@@ -88,11 +88,8 @@ class Job(Silent):
     def told(self) -> dict[str, str]:
         """A job as data, with the first line of its result."""
         shown = {"job": self.id, "state": self.state, "what": self.what}
-        shown |= (
-            {"progress": self.so_far}
-            if self.state == "running"
-            else {"result": self.result.partition("\n")[0]}
-        )
+        result = self.result.partition("\n")[0]
+        shown |= {"progress": self.so_far} if self.state == "running" else {"result": result}
         return {name: on_one_line(value)[:_LONGEST] for name, value in shown.items() if value}
 
     def ended(self, work: asyncio.Future[Answer]) -> None:

@@ -1,7 +1,8 @@
 """Answers as data for programs: what stands in `_meta` under `quire/results`.
 
 Always: the same results as in the text, in the same order; one schema for search, recall, context and read;
-the names of `--json`; of a document's text only snippets, because the rest is in the content.
+the names of `--json`; of a document's text only snippets, because the rest is in the content; of an entry's
+history its texts.
 """
 
 from __future__ import annotations
