@@ -40,7 +40,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "carriage returns": lambda n: "a\r" * 4 * n,
     "stacked accents": lambda n: "a" + "\u0301" * 4 * n,
 }
-SIZE = 3000
+SIZE = 1500
 
 
 def seconds(text: str) -> float:

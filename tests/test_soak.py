@@ -12,8 +12,8 @@ from tests.soak.rounds import Round, Wrong, repeat, require
 
 ROUNDS = {
     "kills": len(JOBS),
-    "damage": 24,
-    "replacing": 2,
+    "damage": 12,
+    "replacing": 1,
     "power": 2,
     "clock": 2,
     "many": 1,
