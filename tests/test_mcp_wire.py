@@ -496,16 +496,16 @@ def test_a_name_too_long_is_answered(place: Path) -> None:
     wire.close()
 
 
-def test_half_an_emoji_over_http_is_a_clear_error(place: Path) -> None:
-    """BAD_INPUTS: lone surrogates in JSON-RPC → a clear error, never silence."""
-    with http_server(place) as url, httpx2.Client(timeout=10) as http:
-        got = http.post(
-            url,
-            content=raw(1, "search", r'{"query": "\ud83d"}'),
-            headers={"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
-        )
-    assert got.status_code == 400
-    assert got.json()["error"]["code"] == -32700
+def test_half_an_emoji_over_http_is_answered(place: Path) -> None:
+    """BAD_INPUTS: lone surrogates in JSON-RPC → an answer, as over standard input."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers |= {"MCP-Protocol-Version": "2026-07-28", "MCP-Method": "tools/call", "MCP-Name": "search"}
+    with http_server(place) as url, httpx2.Client(timeout=10, headers=headers) as http:
+        for query in (r"penguins \ud83d", r"penguins \ud83d\ude00 ñ"):
+            got = http.post(url, content=raw(1, "search", f'{{"query": "{query}"}}').encode())
+            assert got.status_code == 200, got.text
+            assert "indexed yet" in got.text
+        assert http.post(url, content=b"{").json()["error"]["code"] == -32700
 
 
 @pytest.mark.parametrize("closes_input", [False, True])

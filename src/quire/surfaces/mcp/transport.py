@@ -33,7 +33,7 @@ from quire.surfaces.mcp.server import Service
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # Every escape of JSON; `half` is one of a surrogate pair whose other half is missing.
 _ESCAPE = re.compile(r"\\(?:ud[89ab]..\\ud[c-f]..|(?P<half>ud[89a-f][0-9a-f]{2})|.)", re.IGNORECASE)
@@ -179,8 +179,32 @@ def _app(service: Service, host: str, port: int, key: str) -> ASGIApp:
         allowed_hosts=hosts,
         allowed_origins=[f"http://{name}" for name in hosts],
     )
-    app = service.server.streamable_http_app(host=host, transport_security=security)
+    app = _mending(service.server.streamable_http_app(host=host, transport_security=security))
     return Keyed(app, key) if key else app
+
+
+def _mending(app: ASGIApp) -> ASGIApp:
+    """An application that gets requests repaired that have half a surrogate pair (half an emoji)."""
+
+    async def mending(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await app(scope, receive, send)
+            return
+        message, parts = await receive(), list[bytes]()
+        while message["type"] == "http.request" and message.get("more_body"):
+            parts.append(message.get("body", b""))
+            message = await receive()
+        if message["type"] == "http.request":
+            body = b"".join([*parts, message.get("body", b"")]).decode("latin-1")
+            message = {"type": "http.request", "body": _whole(body).encode("latin-1")}
+        waiting = [message]
+        await app(scope, lambda: _next(waiting, receive), send)
+
+    return mending
+
+
+async def _next(waiting: list[Message], receive: Receive) -> Message:
+    return waiting.pop() if waiting else await receive()
 
 
 class Keyed:
