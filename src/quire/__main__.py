@@ -1,5 +1,5 @@
 """`python -m quire` is the command `quire`."""
 
-from quire.surfaces.cli import main
+from quire.surfaces.cli import run
 
-main()
+run()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from functools import cached_property
+from itertools import chain, count
 
 _MAX_WORD = 100  # characters: a longer word is unknown to BERT as a whole
 _MAX_KNOWN = 200_000  # words whose pieces are remembered
@@ -30,11 +31,15 @@ class WordPiece:
     """A vocabulary and the words seen so far. A cased one keeps capitals and accents."""
 
     def __init__(self, vocabulary: Iterable[str], *, cased: bool = False) -> None:
-        self.ids = {piece: number for number, piece in enumerate(vocabulary)}
+        self.ids = dict(zip(vocabulary, count()))
         self.unknown, self.first, self.last = (self.ids[name] for name in ("[UNK]", "[CLS]", "[SEP]"))
         self._cased, self._known = cased, _Words(self.cut)
-        self._rests = {piece[2:]: number for piece, number in self.ids.items() if piece.startswith("##")}
-        self._longest = max(map(len, self.ids))
+
+    @cached_property
+    def _rests(self) -> tuple[dict[str, int], int]:
+        """The pieces that a word goes on with, without their mark, and the length of the longest piece."""
+        found = {piece[2:]: number for piece, number in self.ids.items() if piece.startswith("##")}
+        return found, max(map(len, self.ids))
 
     def pieces(self, text: str) -> list[int]:
         """The ids of a text's pieces, without the special tokens that a model needs around them."""
@@ -52,15 +57,18 @@ class WordPiece:
             word = "".join(filter(str.isprintable, word))
         if len(word) > _MAX_WORD:
             return [self.unknown]
+        if (whole := self.ids.get(word)) is not None:
+            return [whole]
         found, start, ids = list[int](), 0, self.ids
+        rests, longest = self._rests
         while start < len(word):
-            for end in range(min(len(word), start + self._longest), start, -1):
+            for end in range(min(len(word), start + longest), start, -1):
                 if (number := ids.get(word[start:end])) is not None:
                     break
             else:
                 return [self.unknown]
             found.append(number)
-            start, ids = end, self._rests
+            start, ids = end, rests
         return found
 
 

@@ -17,6 +17,6 @@ from quire.surfaces.cli import (  # noqa: F401  (their commands join the group w
     trusting,
     watching,
 )
-from quire.surfaces.cli.group import main, quire
+from quire.surfaces.cli.group import main, quire, run
 
-__all__ = ["main", "quire"]
+__all__ = ["main", "quire", "run"]
