@@ -195,7 +195,7 @@ def test_the_package_has_its_name_and_both_commands() -> None:
     """`uvx quire-docs mcp` runs a command of the package's own name, with all that it needs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["name"] == "quire-docs"
-    assert project["scripts"] == dict.fromkeys(("quire", "quire-docs"), "quire.surfaces.cli:main")
+    assert project["scripts"] == dict.fromkeys(("quire", "quire-docs"), "quire.surfaces.cli:run")
     assert any(needed.startswith("mcp>=") for needed in project["dependencies"])
     assert "mcp" not in project["optional-dependencies"]
 
