@@ -149,7 +149,7 @@ def test_a_name_keeps_its_history(place: Path) -> None:
     """Issue: quire recall --history, newest first, with times; a name is enough to forget."""
     run(place, "remember", "The limit is 20.", "--as", "limit")
     _, err = run(place, "remember", "The limit is 30.", "--as", "limit")
-    assert err == "Saved in place of an earlier text, which its history has.\n"
+    assert err == "Saved. It replaces an earlier text, which stays in its history.\n"
     out, _ = run(place, "recall", "--history", "limit")
     assert [line.split("  ")[1] for line in out.splitlines()] == ["The limit is 30.", "The limit is 20."]
     assert out.startswith(f"{datetime.now(UTC).date()} ")

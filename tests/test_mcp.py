@@ -224,7 +224,7 @@ def test_memories_are_corrected_by_name_in_the_users_own_library(place: Path) ->
     async def work(client: Client) -> None:
         await ask(client, "remember", text="The limit is 20.", name="limit")
         changed = await ask(client, "remember", text="The limit is 30.", name="limit")
-        assert changed == "Saved in place of an earlier text, which its history has.\n\n> memory:limit"
+        assert changed == "Saved. It replaces an earlier text, which stays in its history.\n\n> memory:limit"
         answer = await call(client, "recall", query="limit", history=True)
         history, told = said(answer), (answer.meta or {})["quire/results"]
         assert "\n> memory:limit\n" in history

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 OUTCOMES = {
     "added": "Saved. Find it again with recall.",
-    "replaced": "Saved in place of an earlier text, which its history has.",
-    "known": "Already remembered; its time is now.",
+    "replaced": "Saved. It replaces an earlier text, which stays in its history.",
+    "known": "Already remembered. Its time is updated.",
 }
 _SHOWN = 200  # characters of a similar entry
 
