@@ -23,7 +23,8 @@ GUIDE = "# Guide\n\nWelcome.\n\n## Install\n\nUse the package manager.\n\n## Use
 RESULT = (
     "address collection kind path url title heading trail breadcrumb header_path snippet highlights score"
     " match start end byte_start byte_end start_line end_line tokens parent parent_title parent_tokens depth"
-    " document_id chunk_ids merged_from promotion stale verified confidence strength tags updated_at"
+    " document_id chunk_ids merged_from promotion stale verified confidence strength location link tags"
+    " updated_at"
 )
 
 
@@ -87,9 +88,9 @@ def test_exit_codes_tell_nothing_found_partly_done_and_failed(place: Path) -> No
     (place / "docs" / "bad.md").write_bytes(b"\0")
     _, err = run(place, "add", "docs", code=3)
     assert "bad.md: holds NUL bytes" in err
-    (place / "report.pdf").write_bytes(b"%PDF-1.3\nwords\n")
-    _, err = run(place, "add", "report.pdf", "-c", "reports", code=4)
-    assert "report.pdf: is a PDF file, which Quire does not read" in err
+    (place / "report.ps").write_bytes(b"%!PS-Adobe\nwords\n")
+    _, err = run(place, "add", "report.ps", "-c", "reports", code=4)
+    assert "report.ps: is a PostScript file, which Quire does not read" in err
     _, err = run(place, "add", "absent", code=4)
     assert "absent: no such file or folder" in err
     assert "Did you mean 'docs'" in run(place, "search", "x", "-c", "doc", code=1)[1]

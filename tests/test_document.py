@@ -166,9 +166,17 @@ def test_front_matter_is_never_a_heading() -> None:
 )
 def test_a_file_of_another_kind_is_not_text(source: bytes, kind: str) -> None:
     """A PDF without a NUL byte is no text either; the kind is named."""
-    with pytest.raises(NotText, match=rf"^a.md: is {kind}, which Quire does not read"):
+    with pytest.raises(NotText, match=rf"^a.md: is {kind}(, which Quire does not read|\. Quire reads it if)"):
         read(source)
     assert read(b"text " + source.replace(b"\0", b"")).text  # only the beginning counts
+
+
+def test_control_characters_are_not_text() -> None:
+    """Issue: what is not text is never stored as text, even if it has no NUL byte and no known beginning."""
+    noise = bytes(number % 31 + 1 for number in range(4000))
+    with pytest.raises(NotText, match="control characters"):
+        read(noise)
+    assert read(b"\x1b[31mred\x1b[0m\n" * 500).text  # a log of a terminal
 
 
 def test_utf_16_that_looks_like_another_kind_is_text() -> None:

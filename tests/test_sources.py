@@ -369,7 +369,7 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(library: Library, docs:
     time.sleep(0.12)  # a file that was just written is read again, to be sure
     library.add(docs)
     before = library.documents()
-    write(docs, {"new.md": "# new\n", "two.md": "# changed\n", "report.pdf": "%PDF-1.4", ".hidden.md": "x"})
+    write(docs, {"new.md": "# new\n", "two.md": "# changed\n", "report.exe": "MZ", ".hidden.md": "x"})
     (docs / "bad.md").write_bytes(b"\0")
     os.utime(docs / "three.md", ns=(1, 1))
     (docs / "one.md").rename(docs / "uno.md")
@@ -380,7 +380,7 @@ def test_a_plan_says_what_would_be_done_and_does_nothing(library: Library, docs:
         "bad.md": "skip",
         "four.md": "remove",
         "new.md": "add",
-        "report.pdf": "skip",
+        "report.exe": "skip",
         "three.md": "touch",
         "two.md": "update",
         "uno.md": "move",
@@ -413,18 +413,18 @@ def test_two_folders_that_claim_one_path_are_told_so(library: Library, docs: Pat
 def test_a_dry_run_prints_the_plan_and_makes_no_library(docs: Path) -> None:
     """Issue: --dry-run on add and refresh, --json too; after a real run skipped kinds are counted."""
     place = docs.parent
-    write(docs, {"a.pdf": "x", "b.pdf": "x", "c.docx": "x", ".env": "KEY=1", "id_rsa": "x"})
+    write(docs, {"a.exe": "x", "b.exe": "x", "c.psd": "x", ".env": "KEY=1", "id_rsa": "x"})
     out, _ = run(place, "add", "docs", "--dry-run")
     assert "  add     one.md" in out
     assert "4 to add" in out
     assert not (place / ".quire").exists()
     shown = json.loads(run(place, "add", "docs", "--dry-run", "--json")[0])
     assert (shown["source"], shown["counts"]["add"]) == (str(docs), 4)
-    assert {"action": "skip", "path": "a.pdf", "from": None, "reason": ".pdf files are not read"} in shown[
+    assert {"action": "skip", "path": "a.exe", "from": None, "reason": ".exe files are not read"} in shown[
         "items"
     ]
     _, err = run(place, "add", "docs")
-    assert "skipped 2 .pdf, 1 .docx, 2 files that may hold secrets" in err
+    assert "skipped 2 .exe, 1 .psd, 2 files that may hold secrets" in err
     (docs / "one.md").rename(docs / "uno.md")
     assert "move    one.md → uno.md" in run(place, "refresh", "--dry-run")[0]
     moved = json.loads(run(place, "refresh", "--dry-run", "--json")[0])["items"]

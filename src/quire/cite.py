@@ -12,6 +12,7 @@ from quire.confidence import Judge, confidence, evidence_of
 from quire.document import Document, shown_from, without_front_matter
 from quire.errors import Damaged
 from quire.freshness import is_stale
+from quire.location import Places, link_to
 from quire.query import Query
 from quire.result import Hit, Merged, Result
 from quire.snippet import densest, snippet
@@ -39,6 +40,7 @@ class Citations:
         self.terms = _terms_of(asked)
         self.stale: dict[int, bool] = {}
         self.tags: dict[int, tuple[str, ...]] = {}
+        self.places: dict[int, Places] = {}
         self.damaged: list[str] = []  # addresses of documents that cannot be cited
         self.sections: dict[tuple[int, int], SectionRow] = {}
         self.intact: dict[int, bool] = {}  # documents that were compared with their checksums
@@ -71,6 +73,7 @@ class Citations:
         self.sections |= self.store.lineages({(found.document, found.section) for found in shown})
         ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
         self.tags |= self.store.tags({found.document for found in shown})
+        self.places |= self.store.places({found.document for found in shown})
         results = [self._one(found, rows[found.document], chunks, ranks) for found in shown]
         sure = [confidence(told, self.judge) for told in evidence_of(merged, len(self.terms))]
         return [
@@ -100,6 +103,7 @@ class Citations:
         text, shown = self._best_text(document, own[0], span)
         rate, (brief, highlights) = self._rate(text), snippet(shown, self.terms)
         address = _address(document, section, parts[0], parts[-1])
+        location, link = whereabouts(document, self.places.get(document.seq), span.start, span.end)
         is_own = not parts[0] and not found.merged_from and section.own_end < section.end
         if is_own and self.max_tokens is not None:  # the founding rules name the section
             address = of_opening(address, is_root=not section.slug)
@@ -137,6 +141,8 @@ class Citations:
             promotion=document.promotion,
             stale=self._is_stale(document),
             verified=self.intact.get(found.document, False),
+            location=location,
+            link=link,
             tags=self.tags.get(document.seq, ()),
             updated_at=document.updated_at,
             checksum=document.checksum,
@@ -235,6 +241,15 @@ class Span:
     start_line: int
     end_line: int
     tokens: int
+
+
+def whereabouts(
+    document: DocumentRow, places: Places | None, start: int, end: int
+) -> tuple[str | None, str | None]:
+    """Where a span is in the original of a document, and a link that opens it there."""
+    location = places.location(start, end) if places else ""
+    link = link_to(places, start, document.url, document.file if places else None)
+    return location or None, link
 
 
 def _span_of_chunks(chunks: Sequence[ChunkRow]) -> Span:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from quire import sentences
 from quire.config import ContextSettings
 from quire.errors import SettingError, nearest
+from quire.location import Places
 from quire.tokens import Counter
 from quire.tree import Section, Tree
 
@@ -48,6 +49,7 @@ class Source:
     tree: Tree
     url: str | None = None
     promotion: str = "standard"
+    places: Places | None = None  # where parts of it are in the original
 
     @property
     def address(self) -> str:
@@ -94,6 +96,7 @@ class Passage:
     reason: str  # critical, match or parent; neighbours join the passage beside them
     verified: bool = True  # the whole document was compared with its checksum
     strength: str = "none"  # of the best match in it: strong, weak or none
+    location: str | None = None  # where it is in the original, such as `page 12`; None if lines say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,7 @@ class _Cited(NamedTuple):
     start_line: int
     end_line: int
     text: str
+    location: str | None = None
 
 
 class _Packing:
@@ -361,7 +365,8 @@ class _Packing:
         first, last = source.tree.document.lines_at([start, max(start, end - 1)])
         section = _holder(source.tree, piece.start, piece.end)
         address = self._names.get((source, piece.start, piece.end), section.address)
-        return _Cited(address, section.breadcrumb, first, last, source.text[start:end])
+        location = source.places.location(start, end) or None if source.places else None
+        return _Cited(address, section.breadcrumb, first, last, source.text[start:end], location)
 
 
 def _joined(pieces: Iterable[_Piece]) -> list[_Piece]:
@@ -440,7 +445,8 @@ def markdown(passages: Sequence[Passage], good_match: bool = True) -> str:
 def _block(number: int, cited: _Cited | Passage) -> str:
     text = safe_lines(cited.text)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    where = f"{safe_name(cited.address)} (lines {cited.start_line}–{cited.end_line})"
+    place = cited.location or f"lines {cited.start_line}–{cited.end_line}"
+    where = f"{safe_name(cited.address)} ({place})"
     return f"## [{number}] {where}\n{one_line(cited.breadcrumb)}\n{fence}\n{text}\n{fence}\n"
 
 

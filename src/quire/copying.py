@@ -81,10 +81,12 @@ def _facts(store: Store) -> dict[str, tuple[object, ...]]:
     """The facts that must be equal in both libraries after a copy, by document id."""
     rows = store.documents(Filters())
     tags, said = store.tags(row.seq for row in rows), store.fetched(row.seq for row in rows)
+    originals, places = (find(row.seq for row in rows) for find in (store.original_checksums, store.places))
     return {
         row.id: (
             *(row.checksum, row.made_by, row.title, row.promotion, row.chunk_count),
             *(tags.get(row.seq), said.get(row.seq), _versions(store, row)),
+            *(originals.get(row.seq), places.get(row.seq)),
         )
         for row in rows
     }
@@ -138,6 +140,8 @@ def prepared_again(source: Store, row: DocumentRow) -> Prepared:
         tags=source.tags([row.seq]).get(row.seq, ()),
         etag=etag,
         last_modified=last_modified,
+        original=source.original_checksums([row.seq]).get(row.seq, ""),
+        places=source.places([row.seq]).get(row.seq),
         promotion=row.promotion,
         created_at=row.created_at,
         updated_at=row.updated_at,

@@ -28,6 +28,7 @@ from quire.freshness import other_words
 from quire.ingest.prepare import made_by, prepare
 from quire.library import Library
 from quire.library.backups import remove, swap
+from quire.location import Places
 from quire.progress import Progress, Silent
 from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Prepared, Store, Version, active_model
 from quire.stores.checks import is_intact, row_check
@@ -256,7 +257,7 @@ def _found_texts(old: sqlite3.Connection) -> Iterator[dict[str, Any]]:
         tags: list[str] = []
         with suppress(*_FAULTS):
             tags = [row[0] for row in old.execute("SELECT tag FROM tags WHERE document = ?", (seq,))]
-        also = {"versions": _sound_versions(old, seq)}
+        also = {"versions": _sound_versions(old, seq), **_sound_original(old, seq)}
         with suppress(*_FAULTS):
             if row := old.execute(wanted, (seq,)).fetchone():
                 yield {**dict(zip(_SALVAGED, row, strict=True)), "tags": tuple(sorted(tags)), **also}
@@ -273,13 +274,25 @@ def _sound_versions(old: sqlite3.Connection, document: int) -> tuple[Version, ..
     return tuple(found)
 
 
+def _sound_original(old: sqlite3.Connection, document: int) -> dict[str, Any]:
+    """What is known of a document's original, as far as it can be read."""
+    checksum, places = "", None
+    with suppress(*_FAULTS):
+        for told, packed in old.execute(
+            "SELECT checksum, places FROM originals WHERE document = ?", (document,)
+        ):
+            checksum = told
+            places = Places.unpack(packed) if packed else None
+    return {"original": checksum, "places": places}
+
+
 def _prepared_from(found: dict[str, Any], config: Config) -> Prepared:
     """A document from its row. Raises ValueError if it is not what was written."""
     if not is_intact(found["source"], found["checksum"]):
         raise ValueError(found["path"])
     names = {"collection": found["collection"], "format": found["format"], "title": found["title"]}
     document = Document.restored(found["source"], found["path"], **names)
-    kept = {name: found[name] for name in (*_KEPT, "tags", "versions")}
+    kept = {name: found[name] for name in (*_KEPT, "tags", "versions", "original", "places")}
     return replace(prepare(document, config, found["kind"]), **kept)
 
 
@@ -339,6 +352,7 @@ class _Copy:
             )
             cut = prepare(document, self.config, row.kind, is_searched=bool(row.chunk_count))
             kept = {name: getattr(row, name) for name in _KEPT}
+            kept |= _sound_original(self.old.db, row.seq)
             whole = replace(cut, versions=_sound_versions(self.old.db, row.seq), **kept)
             self.cut += 1
         self.target.write([whole])

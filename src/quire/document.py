@@ -21,11 +21,25 @@ from quire.errors import NotText, SettingError, TooLarge, nearest
 
 BOM = "\ufeff"
 _UTF8_BOM = BOM.encode()
-SOURCE_TYPES = {"markdown": "md", "rst": "rst", "text": "txt"}  # of each format
+SOURCE_TYPES = {  # of each format
+    "markdown": "md",
+    "rst": "rst",
+    "asciidoc": "adoc",
+    "org": "org",
+    "csv": "csv",
+    "text": "txt",
+}
 FORMATS = tuple(SOURCE_TYPES)
 MAX_TITLE = 300  # characters: titles are repeated in every section and chunk below them
 _MARKDOWN_ENDINGS = (".md", ".markdown", ".mdx", ".html", ".htm")  # web pages are read as markdown
-_RST_ENDINGS = (".rst", ".rest", ".rst.txt")
+# Files of these kinds are converted to markdown.
+_CONVERTED_ENDINGS = (".pdf", ".docx", ".pptx", ".odt", ".epub", ".rtf", ".ipynb")
+_OTHER_ENDINGS = {
+    **dict.fromkeys((".rst", ".rest", ".rst.txt"), "rst"),
+    **dict.fromkeys((".adoc", ".asciidoc", ".asc"), "asciidoc"),
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+    ".org": "org",
+}
 # The first bytes of files that are binary or for other programs. Some of them have no NUL byte.
 _SIGNATURES = {
     b"%PDF-": "a PDF file",
@@ -39,7 +53,17 @@ _SIGNATURES = {
     b"\x7fELF": "a program",
     b"SQLite format 3\0": "a SQLite database",
 }
+_READ_BY_ENDING = {
+    "a PDF file": ".pdf",
+    "an RTF file": ".rtf",
+    "a ZIP archive, as are DOCX and EPUB files": ".docx, .pptx, .odt or .epub",
+}
+_SAMPLE = 65_536  # characters that tell whether a source is text
+_CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_FEW_CONTROL, _MOST_CONTROL = 64, 0.05  # number and share of them in a text: logs of terminals have some
 _ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
+_ORG_TITLE = re.compile(r"(?mi)^#\+title:[ \t]*(\S[^\n]*)")
+_KEYWORDS_WITHIN = 4000  # characters from the start of an Org file
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FENCES = ("---", "+++", f"{BOM}---", f"{BOM}+++")
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
@@ -113,15 +137,19 @@ class Document:
         if len(source) > settings.max_bytes:
             raise TooLarge(name, settings.over_cap(len(source)))
         if kind := _binary_kind(source):
-            raise NotText(
-                name,
-                f"is {kind}, which Quire does not read. It reads Markdown, HTML and text",
+            ending = _READ_BY_ENDING.get(kind)
+            how = (
+                f". Quire reads it if its name ends in {ending}" if ending else ", which Quire does not read"
             )
+            raise NotText(name, f"is {kind}{how}")
         document = cls.restored(
             source, path, collection=collection, format=format, title=title, settings=settings
         )
         if "\0" in document.text:
             raise NotText(name, "holds NUL bytes, so it is not a text file")
+        sample = document.text[:_SAMPLE]
+        if len(_CONTROL.findall(sample)) > max(_FEW_CONTROL, _MOST_CONTROL * len(sample)):
+            raise NotText(name, "holds control characters that no text has, so it is not a text file")
         return document
 
     @classmethod
@@ -200,8 +228,14 @@ class Document:
         """The title given, or the one in front matter. The tree knows more: `Tree.title`."""
         if self._given_title:
             return as_title(self._given_title)
-        title = self.metadata.get("title")
+        title = self.metadata.get("title") or self._keyword_title
         return as_title(title.strip()) or None if isinstance(title, str) else None
+
+    @property
+    def _keyword_title(self) -> str:
+        """The title that a keyword of an Org file names; "" if there is none."""
+        found = _ORG_TITLE.search(self.markup, 0, _KEYWORDS_WITHIN) if self.format == "org" else None
+        return found[1] if found else ""
 
     @property
     def description(self) -> str:
@@ -300,9 +334,11 @@ def format_of(path: str, text: str = "") -> str:
     if not path:
         return "markdown"
     name = path.lower().rpartition("/")[2]
-    is_markdown = "." not in name or name.endswith(_MARKDOWN_ENDINGS) or name.startswith("llms")
-    if name.endswith(_RST_ENDINGS):
-        return "rst"
+    is_markdown = (
+        "." not in name or name.endswith((*_MARKDOWN_ENDINGS, *_CONVERTED_ENDINGS)) or name.startswith("llms")
+    )
+    if other := next((format for end, format in _OTHER_ENDINGS.items() if name.endswith(end)), None):
+        return other
     if is_markdown or (name.endswith(".txt") and _has_headings(text)):
         return "markdown"
     return "rst" if name.endswith(".txt") and _is_rst(text) else "text"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire import sentences
 from quire.address import of_opening, of_part, of_section, split_part
-from quire.cite import breadcrumb
+from quire.cite import breadcrumb, whereabouts
 from quire.config import Config
 from quire.document import Document
 from quire.errors import NoResults
@@ -115,6 +115,8 @@ def _cited(
         others,
         is_stale(row),
         tuple(notes),
+        True,
+        *whereabouts(row, store.places([row.seq]).get(row.seq), start, end),
     )
 
 

@@ -7,10 +7,12 @@ names. Times are those of the document: its parts are written with it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quire.address import id_of, of_part, of_section
+from quire.cite import whereabouts
 from quire.document import text_of
+from quire.location import Places
 from quire.stores import MAX_CHUNKS, ChunkRow, DocumentRow, SectionRow, Store, active_model
 
 
@@ -35,6 +37,7 @@ class StoredSection:
     end_line: int
     created_at: int  # milliseconds: when its document was first stored
     updated_at: int  # and when this version of it was
+    location: str | None = None  # where it is in the original, such as `page 12`; None if lines say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +62,20 @@ class StoredChunk:
     embedded: bool  # whether it has a vector of the model that searches use
     created_at: int  # milliseconds: when its document was first stored
     updated_at: int  # and when this version of it was
+    location: str | None = None  # where it is in the original, such as `page 12`; None if lines say it
 
 
 def stored_sections(store: Store, row: DocumentRow) -> list[StoredSection]:
     """The sections of a document, in order."""
     text, rows = text_of(store.source(row.seq)), store.sections(row.seq)
     ids = [id_of(row.kind, of_section(row.address, section.slug)) for section in rows]
-    return [_section(row, section, ids, text) for section in rows]
+    places = store.places([row.seq]).get(row.seq)
+    return [_section(row, section, ids, text, places) for section in rows]
 
 
-def _section(row: DocumentRow, section: SectionRow, ids: Sequence[str], text: str) -> StoredSection:
+def _section(
+    row: DocumentRow, section: SectionRow, ids: Sequence[str], text: str, places: Places | None
+) -> StoredSection:
     return StoredSection(
         ids[section.position],
         row.id,
@@ -87,6 +94,7 @@ def _section(row: DocumentRow, section: SectionRow, ids: Sequence[str], text: st
         section.own_end_line,
         row.created_at,
         row.updated_at,
+        whereabouts(row, places, section.start, section.own_end)[0],
     )
 
 
@@ -119,11 +127,13 @@ def _chunks(store: Store, row: DocumentRow, rows: Collection[ChunkRow]) -> list[
     text, sections = text_of(store.source(row.seq)), store.sections(row.seq)
     embedded = _embedded(store, [chunk.id for chunk in rows])
     slugs = [section.slug for section in sections]
+    places = store.places([row.seq]).get(row.seq)
     found = []
     for one in sorted(rows, key=lambda chunk: chunk.id):
         address = _address(row, slugs, one)
         header_path, is_embedded = sections[one.section].header_path, one.id in embedded
-        found.append(_chunk(row, one, address, text[one.start : one.end], header_path, is_embedded))
+        stored = _chunk(row, one, address, text[one.start : one.end], header_path, is_embedded)
+        found.append(replace(stored, location=whereabouts(row, places, one.start, one.end)[0]))
     return found
 
 

@@ -86,6 +86,8 @@ class Reading:
     stale: bool
     notes: tuple[str, ...]
     verified: bool = True  # the whole document was compared with its checksum
+    location: str | None = None  # where that is in the original, such as `page 12`; None if lines say it
+    link: str | None = None  # opens the original there
 
 
 class Origin(Protocol):
@@ -140,6 +142,8 @@ class Result(_Bound):
     verified: bool = False  # whether its document was compared with its checksum, and is what was written
     confidence: float = 0.0  # the chance that it answers, from 0 to 1: a lower bound
     strength: str = "none"  # strong, weak, or none if it has little to do with the query
+    location: str | None = None  # where it is in the original, such as `page 12`; None if lines say it
+    link: str | None = None  # opens the original there: a page on the web, or a page of a PDF file
     tags: tuple[str, ...] = ()  # of its document
     updated_at: int = 0  # milliseconds: when this version of its document was stored
     checksum: str = field(default="", repr=False)  # of its document, as it was found

@@ -34,6 +34,8 @@ _ASCII_DROP = re.compile(r"[^a-z0-9_\s-]")
 _GITHUB_DROP = re.compile(r"[^\w\s-]")
 _HYPHENS = re.compile(r"[\s-]+")
 _MAX_LINE_TITLE = 100
+# What reads the formats that are not markdown.
+_READERS = {"rst": "rst", "asciidoc": "asciidoc", "org": "org", "csv": "table", "text": "plain"}
 _MAX_SLUG = 200  # characters, before repeats are numbered
 
 
@@ -298,9 +300,18 @@ class Tree:
 
     def breaks(self, start: int, end: int) -> list[int]:
         """The places where a span can be cut without splitting a paragraph, list item or code block."""
+        if self.document.format == "csv":
+            return self.rows[bisect_right(self.rows, start) : bisect_left(self.rows, end)]
         first = bisect_left(self.opaque, (start, 0))
         last = bisect_left(self.opaque, (end, 0), first)
         return markdown.breaks(self.document.markup, start, end, self.opaque[first:last])
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """Where the rows of a table begin, if the document is one."""
+        from quire import table
+
+        return table.rows(self.document.markup) if self.document.format == "csv" else []
 
     def at(self, char: int) -> Section:
         """The section whose own range holds a character."""
@@ -310,9 +321,10 @@ class Tree:
 
 def _other_format(format: str) -> tuple[Callable[[str, int], Outline], Callable[[str, Heading], str]]:
     """What reads a format other than markdown: the outline of a text, and the title of a heading."""
-    from quire import plain, rst  # takes 10 ms, which a search does not need
+    from importlib import import_module  # a search needs none of them
 
-    return (rst.scan, rst.title) if format == "rst" else (plain.scan, plain.title)
+    reader = import_module(f"quire.{_READERS[format]}")
+    return reader.scan, reader.title
 
 
 def has_text(text: str, start: int, end: int) -> bool:

@@ -230,8 +230,9 @@ def serve_calls(max_memory: int = 0) -> None:
     """Answer calls from standard input until it ends: the main loop of a worker."""
     if max_memory:
         _limit_memory(max_memory)
-    calls, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # a stray print must not mix with the answers
+    calls, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not mix with the answers
+    sys.stdout = sys.stderr
     while True:
         try:
             function, arguments = pickle.load(calls)  # noqa: S301

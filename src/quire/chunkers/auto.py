@@ -53,6 +53,8 @@ class _Cutter:
         self.text, self.markup = tree.document.text, tree.document.markup
         self.opaque = {start for start, _ in tree.opaque}
         self.tables: list[tuple[int, int, str]] = []  # those cut so far: rows' span, header
+        if len(tree.rows) > 1 and self._fits(0, tree.rows[1], self.target):
+            self.tables.append((0, len(self.text), self.text[: tree.rows[1]]))
 
     def context(self, start: int) -> str:
         """The header of the table that `start` is inside of."""
@@ -110,9 +112,9 @@ class _Cutter:
         if start in self.opaque:
             if not self._fits(start, end, self.limit):
                 yield from self._lines(start, end)
-        elif self.tree.document.format == "rst":
+        elif self.tree.document.format in ("rst", "asciidoc", "org"):
             yield from self._paragraphs(start, end)
-        elif self.tree.document.format == "text":
+        elif self.tree.document.format in ("text", "csv"):
             yield from self._sentences(start, end)
         elif rows := markdown.table_rows(self.markup, start, end):
             header = self.text[start : rows[0]] if self._fits(start, rows[0], self.target) else ""

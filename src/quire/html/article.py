@@ -35,3 +35,11 @@ def to_markdown(html: str, url: str = "", *, links: bool = True) -> Article:
         addresses.found(link for link in page.seen("link") if is_markdown_twin(link)),
         addresses.found(page.seen("a")) if links else (),
     )
+
+
+def whole_to_markdown(html: str) -> str:
+    """All of a text in HTML as markdown, with nothing left out as furniture; its links stay as they are."""
+    page = Builder()
+    page.feed(normalise(html))
+    sweep(page.root)
+    return write_markdown(page.root, Addresses("", page.seen("base")), with_furniture=True)

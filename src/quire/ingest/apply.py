@@ -39,7 +39,7 @@ from quire.ingest.plan import (
 from quire.ingest.prepare import FileJob, Outcome, Same, examined, failed_by, made_by, prepared
 from quire.ingest.report import Report
 from quire.progress import DocumentChange, Progress, Silent
-from quire.sources import files
+from quire.sources import contents, files
 from quire.sources.files import FoundFile, Seen, Skipped, Wanted
 from quire.stores import BATCH_BYTES, DocumentRow, Filters, Prepared, Sighting, SourceRow, Store
 
@@ -166,9 +166,18 @@ def _held(store: Store, source: SourceRow, within: frozenset[str]) -> dict[str, 
         else:
             others[member.document].append(member.source)
     known = {other.seq: other for other in store.sources()} if others else {}
+    originals = _originals(store, rows)
     return {
-        row.path: Held(row, seen.get(row.seq), tuple(map(known.get, others.get(row.seq, ())))) for row in rows
+        row.path: Held(
+            row, seen.get(row.seq), tuple(map(known.get, others.get(row.seq, ()))), originals.get(row.seq, "")
+        )
+        for row in rows
     }
+
+
+def _originals(store: Store, rows: Iterable[DocumentRow]) -> dict[int, str]:
+    """The checksums of the files of documents that were converted."""
+    return store.original_checksums(row.seq for row in rows if contents.is_converted(row.path))
 
 
 def _count_members(store: Store, source: SourceRow) -> int:
@@ -192,7 +201,13 @@ def _held_by_file(store: Store, source: SourceRow) -> dict[str, Held]:
     rows = [*store.documents_by_row(seen).values()]
     at_path = store.documents(Filters(source.collection, (source.kind,), (path,)))
     rows += [row for row in at_path if row.path == path and row.seq not in seen]
-    return {row.path: Held(row, seen.get(row.seq), (None,) if row.seq in shared else ()) for row in rows}
+    originals = _originals(store, rows)
+    return {
+        row.path: Held(
+            row, seen.get(row.seq), (None,) if row.seq in shared else (), originals.get(row.seq, "")
+        )
+        for row in rows
+    }
 
 
 def apply(store: Store, plan: Plan, config: Config, progress: Progress | None = None) -> Report:
@@ -258,7 +273,8 @@ class _Run:
 
     def _write_all(self, items: list[Item]) -> None:
         """Read, cut and write documents in batches."""
-        jobs = [self._job(item) for item in items]
+        originals = _originals(self.store, [item.row for item in items if item.row])
+        jobs = [self._job(item, originals) for item in items]
         rows = {item.path: item.row for item in items}
         what = f"indexing {len(jobs):,} files" if len(jobs) != 1 else "indexing 1 file"
         self.progress.begin(what, sum(job.found.size for job in jobs), "bytes")
@@ -274,10 +290,12 @@ class _Run:
             self.progress.advance(job.found.size)
         self._write(batch)
 
-    def _job(self, item: Item) -> FileJob:
+    def _job(self, item: Item, originals: Mapping[int, str]) -> FileJob:
         source, row, found = self.plan.source, item.row, item.found
         assert found is not None  # noqa: S101
-        known = (row.checksum, self._maker(row)) if row and item.action not in (MOVE, REMAKE) else None
+        known = None
+        if row and item.action not in (MOVE, REMAKE):
+            known = originals.get(row.seq, row.checksum), self._maker(row)
         named = source.type == "file"
         return FileJob(found, source.collection, source.kind, source.root or "", named, known)
 

@@ -216,7 +216,7 @@ def check_moved(store: Store, others: Iterable[SourceRow], source: SourceRow, co
         same = (other.type, other.kind) == (source.type, source.kind)
         if not same or not other.documents or _exists(other.place):
             continue
-        if _are_there(members_of(store, other), source, other, config):
+        if _are_there(store, members_of(store, other), source, other, config):
             raise SourceMoved(files.unprintable(other.place), files.unprintable(source.place))
 
 
@@ -229,13 +229,17 @@ def _exists(place: str) -> bool:
     return True
 
 
-def _are_there(rows: list[DocumentRow], new: SourceRow, old: SourceRow, config: Config) -> bool:
+def _are_there(store: Store, rows: list[DocumentRow], new: SourceRow, old: SourceRow, config: Config) -> bool:
     """Whether most of the documents are at a new place, with the same paths and content."""
     alike = [(row, found) for row in rows if (found := _moved_file(row, new, old))]
     if 2 * len(alike) <= len(rows):
         return False
-    step = max(1, len(alike) // _COMPARED)
-    same = [examined(found, config, named=True).checksum == row.checksum for row, found in alike[::step]]
+    some = alike[:: max(1, len(alike) // _COMPARED)]
+    originals = store.original_checksums(row.seq for row, _ in some)
+    same = [
+        examined(found, config, named=True).checksum == originals.get(row.seq, row.checksum)
+        for row, found in some
+    ]
     return 2 * sum(same) > len(same)
 
 

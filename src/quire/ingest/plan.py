@@ -18,7 +18,7 @@ from quire import redact
 from quire.document import format_of
 from quire.errors import Refused
 from quire.fingerprint import why_remade
-from quire.sources.files import FoundFile, PassedOver, Seen, Skipped
+from quire.sources.files import SECRETS, FoundFile, PassedOver, Seen, Skipped
 from quire.stores import DocumentRow, SourceRow
 
 ADD, UPDATE, REMAKE, MOVE, TOUCH = "add", "update", "remake", "move", "touch"
@@ -96,6 +96,12 @@ class Held:
     row: DocumentRow
     seen: int | None = None  # when this source saw its file (see Member); None if it does not hold it
     others: tuple[SourceRow | None, ...] = ()  # the other sources that hold it; None is one that is not known
+    original: str = ""  # checksum of its file, if it was converted
+
+    @property
+    def checksum(self) -> str:
+        """The checksum of its file."""
+        return self.original or self.row.checksum
 
     def may_move(self, path: str) -> bool:
         """Whether every other source that holds it would hold it under another path, too."""
@@ -182,7 +188,7 @@ class _Draft:
             self._same(held.row, found, is_read=False)
         elif found.problem:
             self.items.append(_skipped(found.problem))
-        elif found.checksum == held.row.checksum:
+        elif found.checksum == held.checksum:
             self._same(held.row, found, is_read=True)
         else:
             reason = "its file has changed" if found.checksum else "its file may have changed"
@@ -262,7 +268,8 @@ class _Draft:
 
 
 def _skipped(seen: Skipped) -> Item:
-    return Item(SKIP, seen.source, seen.reason, kind=seen.kind, code=seen.code, is_named=True)
+    is_named = seen.kind in ("", SECRETS)  # others are counted
+    return Item(SKIP, seen.source, seen.reason, kind=seen.kind, code=seen.code, is_named=is_named)
 
 
 def _refused(source: SourceRow, row: DocumentRow, found: FoundFile) -> Item:
@@ -285,7 +292,7 @@ class _Candidates:
         self._held = held
         self._rows: dict[tuple[object, ...], deque[DocumentRow]] = defaultdict(deque)
         for row in sorted(rows, key=lambda row: (bool(held[row.path].others), row.path)):
-            content = row.checksum, row.size
+            content = held[row.path].checksum, row.size
             self._rows[content].append(row)
             self._rows[*content, PurePosixPath(row.path).name].append(row)
         self._taken: set[int] = set()
@@ -317,9 +324,10 @@ def after(held: Mapping[str, Held], plan: Plan, made_by: str) -> dict[str, Held]
         if item.action in (ADD, MOVE, UPDATE) and item.found:
             known = item.row or _nothing(plan.source, item.path)
             found, root = item.found, plan.source.root
-            row = replace(known, path=item.path, root=root, checksum=found.checksum or known.checksum)
-            row = replace(row, size=found.size, mtime_ns=found.mtime_ns, made_by=made_by)
             before = held.get(item.old_path or item.path)
+            checksum = found.checksum or (before.checksum if before else known.checksum)
+            row = replace(known, path=item.path, root=root, checksum=checksum)
+            row = replace(row, size=found.size, mtime_ns=found.mtime_ns, made_by=made_by)
             changed[item.path] = Held(row, before.seen if before else None, (plan.source,))
     return changed
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from quire import chunkers, fingerprint, redact
 from quire.chunkers.base import Chunk
-from quire.config import Config
+from quire.config import Config, IngestSettings
 from quire.document import Document
 from quire.embed import NONE
 from quire.embed.base import packed
 from quire.errors import EmbeddingError, NotPrepared, QuireError, SourceError
-from quire.sources import files
+from quire.sources import contents, files
 from quire.sources.files import FoundFile, Skipped
 from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section_rows
 from quire.stores.texts import ChunkWords, words_of
@@ -30,7 +30,7 @@ from quire.tree import Tree
 if TYPE_CHECKING:
     from quire.embed.static import Static
 
-_RULES = 5  # version of the rules that read and cut documents: raise it whenever they change
+_RULES = 6  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
 _RACY_NS = 100_000_000  # a file written this shortly before it was read may change again in the same tick
 _KEY_START = b"-----BEGIN "
@@ -45,7 +45,7 @@ class FileJob:
     kind: str
     root: str
     named: bool  # named by itself: then it is read whatever its content
-    known: tuple[str, str] | None  # checksum and made_by of what is stored
+    known: tuple[str, str] | None  # checksum of the file that is stored, and made_by of its document
 
 
 def made_by(config: Config) -> str:
@@ -177,7 +177,7 @@ Outcome = Prepared | Same | Skipped
 def prepared(jobs: Sequence[FileJob], config: Config) -> Iterator[tuple[FileJob, Outcome]]:
     """Each job with its document, or with why there is none."""
     work, limits = [(job, config) for job in jobs], config.ingest
-    if len(jobs) < _PARALLEL_FROM and all(limits.are_far(job.found.size) for job in jobs):
+    if len(jobs) < _PARALLEL_FROM and all(_is_harmless(job, limits) for job in jobs):
         for one in work:
             yield one[0], _prepare_files([one])[0]
         return
@@ -185,6 +185,11 @@ def prepared(jobs: Sequence[FileJob], config: Config) -> Iterator[tuple[FileJob,
 
     count = min(COUNT, len(jobs))
     yield from zip(jobs, spread(_prepare_files, work, _lost, count=count, limits=limits), strict=True)
+
+
+def _is_harmless(job: FileJob, limits: IngestSettings) -> bool:
+    """Whether a file cannot come near the limits, whatever it holds."""
+    return limits.are_far(job.found.size) and not contents.may_grow(job.found.path)
 
 
 def _lost(work: _File, error: QuireError) -> Outcome:
@@ -215,15 +220,16 @@ def _cut_file(job: FileJob, config: Config) -> _Unembedded | Same | Skipped:
 
 def _cut_one(job: FileJob, config: Config) -> _Unembedded | Same | Skipped:
     found, seen = job.found, seen_of(job.found)
-    source, warning = files.read_source(found.absolute, settings=config.document)
+    source = files.read_bytes(found.absolute, settings=config.document)
     if not job.named and is_private_key(source):
         return _private_key(found)
-    document = Document.from_bytes(source, found.path, collection=job.collection, settings=config.document)
-    if job.known == (document.checksum, made_by(config)):
+    if job.known == (contents.digest_of_file(source), made_by(config)):
         return Same(seen)
+    read = contents.document_of(source, found.path, collection=job.collection, settings=config.document)
     origin: dict[str, Any] = {"root": job.root, "size": found.size, "mtime_ns": found.mtime_ns, "seen": seen}
-    prepared, texts = _cut(document, config, job.kind, **origin)
-    return (replace(prepared, warnings=(warning, *prepared.warnings)) if warning else prepared), texts
+    origin |= {"original": read.original, "places": read.places}
+    prepared, texts = _cut(read.document, config, job.kind, **origin)
+    return replace(prepared, warnings=(*read.warnings, *prepared.warnings)), texts
 
 
 def failed_by(source: str, error: Exception) -> Skipped:
@@ -265,8 +271,7 @@ def examined(found: FoundFile, config: Config, *, named: bool) -> FoundFile:
         source = files.read_bytes(found.absolute, settings=config.document)
         if not named and is_private_key(source):
             return replace(found, problem=_private_key(found))
-        return replace(
-            found, checksum=Document.from_bytes(source, found.path, settings=config.document).checksum
-        )
+        contents.check_content(source, found.path, settings=config.document)
+        return replace(found, checksum=contents.digest_of_file(source))
     except Exception as error:  # the same reason that preparing it would give
         return replace(found, problem=failed_by(found.path, error))

@@ -17,6 +17,8 @@ def of_result(result: Result) -> dict[str, Any]:
         "collection": result.collection,
         "path": result.path,
         "url": result.url or "",
+        "location": result.location or "",
+        "link": result.link or "",
         "start": result.start,
         "end": result.end,
         "start_line": result.start_line,

@@ -146,5 +146,8 @@ class Finding(Passages):
 
     def _pack_source(self, row: DocumentRow, known: dict[int, Source]) -> Source:
         if row.seq not in known:
-            known[row.seq] = Source(reading.tree(self.store, row, self.config), row.url, row.promotion)
+            places = self.store.places([row.seq]).get(row.seq)
+            known[row.seq] = Source(
+                reading.tree(self.store, row, self.config), row.url, row.promotion, places
+            )
         return known[row.seq]

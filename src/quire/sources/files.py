@@ -17,14 +17,18 @@ from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from quire import readers
 from quire.config import DEFAULT, DocumentSettings
-from quire.document import Document, encoding_of
+from quire.document import Document
 from quire.errors import TooLarge, Unreadable
-from quire.sources import ignore
+from quire.sources import contents, ignore
+from quire.sources.contents import WEB_PAGES
 from quire.sources.ignore import IGNORE_FILES, Rule
 
-WEB_PAGES = (".html", ".htm")
-ENDINGS = (".md", ".markdown", ".mdx", ".txt", ".rst", *WEB_PAGES)
+ENDINGS = (
+    *(".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".asciidoc", ".org", ".csv", ".tsv"),
+    *(*WEB_PAGES, *readers.CONVERTED),
+)
 UNWANTED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 SECRETS = "may hold secrets"
 NO_ENDING = "without an ending"
@@ -43,36 +47,20 @@ _ALSO = {
 
 def read_file(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> Document:
     """The document in a file. Its path is the given one, printable and with forward slashes."""
-    return Document.from_bytes(read_bytes(path, settings=settings), printable(path), settings=settings)
+    name = printable(path)
+    return contents.document_of(read_bytes(path, settings=settings), name, settings=settings).document
 
 
 def read_bytes(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> bytes:
-    """The bytes of a regular file within the size limit; for a web page, those of its markdown."""
-    return read_source(path, settings=settings)[0]
-
-
-def read_source(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> tuple[bytes, str]:
-    """What `read_bytes` returns, and a warning about the charset of a web page; empty if there is none."""
+    """The bytes of a regular file within the size limit."""
     name = printable(path)
     try:
         _check(os.stat(path), name, settings)  # noqa: PTH116  a stat never blocks on a pipe
-        source = Path(path).read_bytes()
-        return _markdown(source) if name.lower().endswith(WEB_PAGES) else (source, "")
+        return Path(path).read_bytes()
     except OSError as problem:
         raise Unreadable(name, _why(problem)) from None
     except ValueError:  # a NUL in the name
         raise Unreadable(name, "is not a valid file name") from None
-
-
-def _markdown(page: bytes) -> tuple[bytes, str]:
-    if b"\0" in page[:8192] and encoding_of(page) == "utf-8":
-        return page, ""  # binary, whatever its name: it is refused later
-    from quire import html
-    from quire.sources.charset import declared_charset, likely_charset
-
-    declared = declared_charset(page, {})
-    charset, warning = (declared, "") if declared else likely_charset(page, "html", {})
-    return html.to_markdown(page.decode(charset, "replace"), links=False).text.encode(), warning
 
 
 def is_document(path: Path) -> bool:
@@ -341,6 +329,9 @@ class _Walk:
     def _checked(self, place: _Place, found: os.stat_result) -> FoundFile | Skipped:
         if not stat.S_ISREG(found.st_mode):
             return Skipped(place.path, _kind(found))
+        ending = os.path.splitext(place.names[-1])[1].lower()  # noqa: PTH122  five times as fast
+        if ending in readers.CONVERTED and (how := readers.missing_extra(ending)):
+            return Skipped(place.path, f"{ending} files need: {how}", kind=ending)
         if found.st_size > self.settings.max_bytes:
             return Skipped(place.path, self.settings.over_cap(found.st_size))
         return _found(place.absolute, place.path, found)

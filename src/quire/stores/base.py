@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from quire.location import Places
 from quire.progress import Progress
 from quire.query import Query
 from quire.result import Hit, Node
@@ -211,6 +212,14 @@ class Documents(Protocol):
 
     def tags(self, rows: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """The tags of documents, in order. Documents without tags are left out."""
+        ...
+
+    def places(self, rows: Iterable[int]) -> dict[int, Places]:
+        """Where the parts of documents are in their originals. Documents without places are left out."""
+        ...
+
+    def original_checksums(self, rows: Iterable[int]) -> dict[int, str]:
+        """The checksums of what documents were converted from. Documents that are originals are left out."""
         ...
 
 

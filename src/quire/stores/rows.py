@@ -14,6 +14,7 @@ from quire.address import of_document
 from quire.chunkers.base import Chunk
 from quire.document import SOURCE_TYPES
 from quire.embed.base import STATIC
+from quire.location import Places
 from quire.sources.entries import Version as Version
 from quire.stores import texts
 from quire.tree import Tree
@@ -263,6 +264,8 @@ class Prepared:
     tags: tuple[str, ...] = ()
     etag: str | None = None  # of a page
     last_modified: str | None = None
+    original: str = ""  # SHA-256 of what it was converted from; "" if its source is the original
+    places: Places | None = None  # where its parts are in the original
     promotion: str = ""  # "" keeps the stored one, or standard
     created_at: int = 0  # milliseconds; 0 is now
     updated_at: int = 0

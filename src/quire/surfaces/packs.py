@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from quire import context
-from quire.context import Context, one_line, safe_lines
+from quire.context import Context, Passage, one_line, safe_lines
 
 
 def as_markdown(found: Context) -> str:
@@ -27,12 +27,18 @@ def as_xml(found: Context) -> str:
         place = _escaped(passage.breadcrumb.removeprefix("> "))
         lines += [
             f'<document index="{passage.number}" address="{_escaped(passage.address)}"'
-            f' lines="{passage.start_line}–{passage.end_line}" place="{place}">',
+            f' {_where(passage)} place="{place}">',
             f"<source>{_escaped(passage.url or passage.path)}</source>",
             f"<content>{html.escape(safe_lines(passage.text), quote=False)}</content>",
             "</document>",
         ]
     return "\n".join([*lines, "</documents>\n"])
+
+
+def _where(passage: Passage) -> str:
+    if passage.location:
+        return f'location="{_escaped(passage.location)}"'
+    return f'lines="{passage.start_line}–{passage.end_line}"'
 
 
 def _escaped(text: str) -> str:

@@ -32,11 +32,13 @@ from quire.errors import (
 from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
+    from quire.context import Passage
     from quire.copying import Copied
     from quire.doctor import Problem, Repaired
     from quire.embedding import Embedded
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
+    from quire.records import StoredChunk
     from quire.result import Result
     from quire.searcher import Found
     from quire.sources.files import Skipped
@@ -159,6 +161,11 @@ def line_range(first: int, last: int) -> str:
     return f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
 
 
+def shown_place(found: Result | Passage | StoredChunk) -> str:
+    """Where something is in its original: `page 12`; in a text, `lines 7–9`."""
+    return found.location or line_range(found.start_line, found.end_line)
+
+
 def chunk_lines(chunk: Chunk, width: int) -> Iterable[str]:
     """A chunk in two lines: its place and its beginning."""
     lines = f"lines {chunk.start_line}–{chunk.end_line}"
@@ -194,15 +201,16 @@ def size(result: Result) -> str:
     return f"{result.tokens:,} of {counted(result.parent_tokens, 'token')} in {line(result.parent)}"
 
 
-def result_lines(number: int, result: Result, colour: bool) -> tuple[str, str, str]:
-    """A result in three lines: its address, its place, its snippet, with matches in bold if colour is on."""
-    where = f"lines {result.start_line}–{result.end_line}, {size(result)}"
+def result_lines(number: int, result: Result, colour: bool) -> tuple[str, ...]:
+    """A result in lines: its address, its place, a link if it has one, its snippet with matches in colour."""
+    where = f"{shown_place(result)}, {size(result)}"
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
     where += f", {result.strength} match" if result.strength != "none" else ""
     where += ", changed since" if result.stale else ""
     return (
         f"{number:>3}. {line(result.address)}",
         f"     {line(' › '.join(result.trail))}  ({where})",
+        *((f"     {line(result.link)}",) if result.link else ()),
         f"     {drawn(result.snippet, result.highlights if colour else ())}",
     )
 
@@ -256,7 +264,8 @@ def report_line(report: Report) -> str:
 
 
 def skipped_line(kinds: Mapping[str, int]) -> str:
-    """`skipped 14 .pdf, 3 .docx`: unread files by kind, most frequent first; "" for none."""
+    """`skipped 14 .pdf, 3 .exe`: unread files by kind, most frequent first; "" for none."""
+    from quire.readers import missing_extra
     from quire.sources.files import SECRETS
 
     ranked = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
@@ -266,7 +275,8 @@ def skipped_line(kinds: Mapping[str, int]) -> str:
         parts.append(f"{rest:,} of other kinds")
     if secrets := kinds.get(SECRETS):
         parts.append(f"{counted(secrets, 'file')} that may hold secrets")
-    return f"skipped {', '.join(parts)}" if parts else ""
+    how = next(filter(None, map(missing_extra, kinds)), "")
+    return f"skipped {', '.join(parts)}{f': {how}' if how else ''}" if parts else ""
 
 
 def missing_line(addresses: Sequence[str]) -> str:

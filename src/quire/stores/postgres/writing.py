@@ -27,7 +27,7 @@ Numbered = tuple[int, Prepared]  # a document and its row
 Stored = tuple[int, int]  # a document's row, and when it was last written
 SOME, BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
-_PARTS = ("sections", "chunks", "words", "fetches", "tags")
+_PARTS = ("sections", "chunks", "words", "fetches", "tags", "originals")
 _SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10, "int8")
 _CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea", "text", "int8")
 _DOCUMENT_TYPES = (
@@ -108,6 +108,12 @@ def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: i
     copy_rows(db, "tags", ("int8", "text", "text"), (part for pair in numbered for part in _tags(*pair)))
     copy_rows(
         db, "fetches", ("int8", "text", "text", "text"), (part for pair in numbered for part in _fetch(*pair))
+    )
+    copy_rows(
+        db,
+        "originals",
+        ("int8", "text", "text", "bytea"),
+        (part for pair in numbered for part in _original(*pair)),
     )
     add_versions(db, numbered)
 
@@ -263,3 +269,8 @@ def _tags(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
 def _fetch(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
     if new.etag or new.last_modified:
         yield row, new.collection, new.etag, new.last_modified
+
+
+def _original(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
+    if new.original or new.places:
+        yield row, new.collection, new.original, new.places.pack() if new.places else None

@@ -96,9 +96,10 @@ def show_found(found: Found, as_json: bool) -> None:
     if found.results and not found.good_match:
         click.secho(render.NO_GOOD_MATCH, bold=True)
     for number, result in enumerate(found.results, 1):
-        where, what, text = render.result_lines(number, result, sys.stdout.isatty())
+        where, *about, text = render.result_lines(number, result, sys.stdout.isatty())
         click.secho(where, bold=True)
-        click.secho(what, dim=True)
+        for one in about:
+            click.secho(one, dim=True)
         click.echo(text)
         if result.explain:
             click.echo(f"     {result.explain}")

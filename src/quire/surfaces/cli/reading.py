@@ -152,7 +152,7 @@ def chunks(library: str | None, address: str, as_json: bool) -> None:
         if as_json:
             output.print_json(asdict(chunk))
         else:
-            size = f"lines {chunk.start_line:,}–{chunk.end_line:,}, {render.counted(chunk.tokens, 'token')}"
+            size = f"{render.shown_place(chunk)}, {render.counted(chunk.tokens, 'token')}"
             click.echo(f"{chunk.id}  {render.line(chunk.address)}  ({size})")
 
 

@@ -48,7 +48,6 @@ from quire.tokens import budget_counter
 
 if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no library
     from quire.context import Context as Pack
-    from quire.context import Passage
     from quire.library import Library
     from quire.records import StoredChunk
     from quire.result import Reading, Result
@@ -119,15 +118,12 @@ def _result(number: int, result: Result) -> str:
     """A result: its address and what is known about it, its trail unless the snippet says it, its snippet."""
     about = [result.strength] if result.strength != "none" else []
     about += _written(result.kind, result.updated_at, result.tags)
-    about += [f"{_lines(result)}, about {_size(result)}"]
+    about += [f"{render.shown_place(result)}, about {_size(result)}"]
     about += ["the file has changed since"] if result.stale else []
+    about += [on_one_line(result.link)] if result.url and result.link else []
     trail, snippet = on_one_line(" › ".join(result.trail)), on_one_line(result.snippet)
     above = "" if snippet.startswith(trail) else f"> {trail}\n"
     return f"> {number}. {on_one_line(result.address)} ({', '.join(about)})\n{above}> {snippet}"
-
-
-def _lines(found: Result | Passage | StoredChunk) -> str:
-    return render.line_range(found.start_line, found.end_line)
 
 
 def _written(kind: str, updated_at: int, tags: Iterable[str]) -> list[str]:
@@ -162,6 +158,7 @@ def read(library: Library, asked: Read) -> Answer:
     said += [f"> {on_one_line(found.breadcrumb.removeprefix('> '))}", *map(quoted_note, found.notes)]
     said += ["> The file has changed since it was indexed."] if found.stale else []
     about = [f"about {render.counted(found.tokens, 'token')}"]
+    about += [found.location] if found.location else []
     about += _written(row.kind, row.updated_at, tags) if row else []
     text = visible(found.text)
     shown, end = page.passage("\n".join(said), text, found.start_line, "".join(f", {one}" for one in about))
@@ -197,7 +194,7 @@ def _chunks(page: Page, library: Library, address: str) -> Answer:
 
 
 def _chunk(chunk: StoredChunk) -> str:
-    where = f"{_lines(chunk)}, {render.counted(chunk.tokens, 'token')}"
+    where = f"{render.shown_place(chunk)}, {render.counted(chunk.tokens, 'token')}"
     return f"> {on_one_line(chunk.address)} (id {chunk.id}, {where})\n{fenced(visible(chunk.text))}"
 
 
@@ -391,7 +388,7 @@ def _pack(page: Page, found: Pack) -> Iterable[str]:
     yield f"{nearest}{passages}. {_DATA}" if found.passages else "No match."
     for passage in found.passages:
         strength = f"{passage.strength}, " if passage.strength != "none" else ""
-        where = f"{on_one_line(passage.address)} ({strength}{_lines(passage)})"
+        where = f"{on_one_line(passage.address)} ({strength}{render.shown_place(passage)})"
         trail = on_one_line(passage.breadcrumb.removeprefix("> "))
         yield f"> [{passage.number}] {where}\n> {trail}\n{fenced(visible(passage.text))}"
     left = [f"Left out: {', '.join(found.left_out)}"] if found.left_out else []

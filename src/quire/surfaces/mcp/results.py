@@ -49,6 +49,8 @@ class ResultData(BaseModel):
     kind: str = Field("", description="document, external, memory or knowledge")
     path: str = Field("", description="the path of its document")
     url: str | None = Field(None, description="the address of its page on the web")
+    location: str | None = Field(None, description="where it is in the original, such as page 12")
+    link: str | None = Field(None, description="opens the original there")
     title: str = Field("", description="the title of its document")
     heading: str | None = Field(None, description="its heading; null before the first one")
     trail: list[str] = Field([], description="the titles from the document down to it")

@@ -1,0 +1,425 @@
+"""Files that are not text: PDF, Word, PowerPoint, OpenDocument, EPUB, RTF, notebooks; and their places."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire import readers
+from quire.config import DEFAULT, DocumentSettings, IngestSettings
+from quire.document import Document
+from quire.errors import NotPrepared, NotText, SourceError, TooLarge
+from quire.library import Library
+from quire.location import Places
+from quire.readers import Converted, base, pdf
+from quire.tree import Tree
+from tests.commands import run
+from tests.words import WORDS
+
+FILES = Path(__file__).parent / "fixtures" / "documents"
+HANDBOOK = ["Pump handbook", "Install", "Tools", "Operate", "Maintain"]
+
+
+def converted(path: Path, settings: DocumentSettings = DEFAULT.document) -> Converted:
+    return readers.convert(path.read_bytes(), path.name, settings)
+
+
+def titles(text: str) -> list[str]:
+    return [section.title for section in Tree(Document.from_text(text)).sections[1:]]
+
+
+def place_of(found: Converted, words: str) -> str:
+    at = found.text.index(words)
+    assert found.places
+    return found.places.location(at, at + len(words))
+
+
+@pytest.fixture
+def library(library_url: str) -> Iterator[Library]:
+    with Library.open(library_url, create=True, config=WORDS) as opened:
+        yield opened
+
+
+# ------------------------------------------------------------------------------- each format, as it is
+
+
+@pytest.mark.parametrize("ending", ["docx", "odt", "rtf", "epub"])
+def test_a_handbook_keeps_its_headings_lists_tables_code_and_notes(ending: str) -> None:
+    """Issue: a real file of every format; reading order and headings are checked."""
+    found = converted(FILES / f"handbook.{ending}")
+    assert list(dict.fromkeys(titles(found.text))) == HANDBOOK
+    order = ["40 kg", "Close the valve", "a spirit level", "| bolt | 40 Nm |", "pumpctl start", "graphite"]
+    assert sorted(order, key=found.text.index) == order
+    assert "1. Close the valve." in found.text
+    assert "pumpctl start --slowly" in found.text.split("\n") or ending == "rtf"
+    assert "[the maker](https://example.com/oil)" in found.text
+
+
+def test_a_book_names_its_chapters() -> None:
+    """Issue: `chapter 2`; the title is the book's."""
+    found = converted(FILES / "handbook.epub")
+    assert (found.title, place_of(found, "Close the valve")) == ("Pump handbook", "chapter 3")
+    assert place_of(found, "graphite") == "chapter 4"
+
+
+@pytest.mark.parametrize("ending", ["docx", "odt", "rtf"])
+def test_a_text_without_pages_is_counted_in_paragraphs(ending: str) -> None:
+    """Issue: a location for every span."""
+    found = converted(FILES / f"handbook.{ending}")
+    first, later = (place_of(found, words) for words in ("40 kg", "500 hours"))
+    assert first.startswith("paragraph ")
+    assert int(first.split()[1]) < int(later.split()[1])
+
+
+def test_a_word_document_has_the_pages_that_word_noted(tmp_path: Path) -> None:
+    """Issue: `page 12`. Word writes where pages began when it last showed them."""
+
+    def noted(xml: bytes) -> bytes:
+        return xml.replace(b"Operate</w:t>", b"<w:lastRenderedPageBreak/><w:t>Operate</w:t>").replace(
+            b'<w:t xml:space="preserve"><w:lastRenderedPageBreak/>', b"<w:lastRenderedPageBreak/>"
+        )
+
+    path = tmp_path / "paged.docx"
+    rewrite(FILES / "handbook.docx", path, "word/document.xml", noted)
+    found = converted(path)
+    assert place_of(found, "Close the valve") == "page 1"
+    assert place_of(found, "### Operate") == "page 2"
+    assert place_of(found, "500 hours") == "page 2"
+
+
+def rewrite(source: Path, target: Path, member: str, change: Any) -> None:
+    """A copy of an archive with one member changed."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, change(old.read(name)) if name == member else old.read(name))
+
+
+def test_slides_are_sections_with_their_numbers_and_notes() -> None:
+    """Issue: `slide 3`."""
+    found = converted(FILES / "handbook.pptx")
+    assert place_of(found, "Close the valve") == "slide 4"
+    assert place_of(found, "500 hours") == "slide 6"
+    assert "| bolt | 40 Nm |" in found.text
+    assert [title for title in titles(found.text) if title in HANDBOOK[1:]] == [
+        "Install",
+        "Operate",
+        "Maintain",
+    ]
+
+
+def test_a_tagged_pdf_keeps_headings_order_lines_and_pages() -> None:
+    """Issue: headings, reading order, tables, code; a header on every page is no text."""
+    found = converted(FILES / "handbook.pdf")
+    assert titles(found.text) == [
+        *("1 Pump handbook", "1.1 Install", "1.1.1 Tools", "1.2 Operate", "1.3 Maintain", "2 Index")
+    ]
+    assert "pumpctl start --slowly\n\\# not a heading\npumpctl status" in found.text
+    assert "bolt 40 Nm\nnut 25 Nm" in found.text
+    assert found.text.index("left column ends") < found.text.index("Right column comes second")
+    assert place_of(found, "40 kg") == "page 1"
+    assert place_of(found, "pumpctl status") == "page 2"
+    assert place_of(found, "zebra") == "page 4"
+    assert found.text.count("Pump handbook") == 1  # the headers are left out
+
+
+def test_an_untagged_pdf_keeps_headings_and_pages() -> None:
+    """Issue: a file that an office program exported; a heading that repeats is not a running header."""
+    found = converted(FILES / "plant.pdf")
+    assert titles(found.text) == ["Plant manual", *(f"Chapter {n}: unit {n}" for n in range(1, 5))]
+    assert [place_of(found, f"zebra{n}") for n in range(1, 5)] == ["page 3", "page 5", "page 6", "page 8"]
+    assert found.places == Places("page", found.places.starts if found.places else ())
+    assert found.places
+    assert len(found.places.starts) == 8
+
+
+def test_text_of_a_pdf_never_becomes_markdown() -> None:
+    """Issue: what is on a page is text, whatever it looks like."""
+    text = "# no\n> no\n- no\n1. no\n```\n| no |\n<b>\nno\n====\n    no"
+    shown = pdf.escaped(text)
+    tree = Tree(Document.from_text(f"{shown}\n"))
+    assert (tree.headings, tree.opaque) == ([], [])
+
+
+NOTEBOOK: dict[str, Any] = {
+    "metadata": {"kernelspec": {"language": "python"}},
+    "nbformat": 4,
+    "cells": [
+        {"cell_type": "markdown", "source": ["# Analysis\n", "\n", "Load the data. ```"]},
+        {"cell_type": "markdown", "source": "~~~\nnever closed"},
+        {
+            "cell_type": "code",
+            "source": "# not a heading\nprint(1)",
+            "outputs": [
+                {"output_type": "stream", "text": ["one\n", "two\n"]},
+                {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo=" * 100}},
+                {"output_type": "error", "ename": "KeyError", "evalue": "'x'", "traceback": ["\x1b[31mno"]},
+            ],
+        },
+        {"cell_type": "markdown", "source": "## Plot\n\nThe end."},
+    ],
+}
+
+
+def test_cells_of_a_notebook_are_places_and_none_swallows_the_next(tmp_path: Path) -> None:
+    """Issue: a notebook is read cell by cell: `cell 5`; what it prints is there, pictures are not."""
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps(NOTEBOOK))
+    found = converted(path)
+    assert titles(found.text) == ["Analysis", "Plot"]
+    assert "```python\n# not a heading\nprint(1)\n```" in found.text
+    assert "one\ntwo" in found.text
+    assert "KeyError: 'x'" in found.text
+    assert "iVBOR" not in found.text
+    assert [place_of(found, words) for words in ("Load", "never", "print(1)", "The end")] == [
+        *("cell 1", "cell 2", "cell 3", "cell 4")
+    ]
+
+
+# ------------------------------------------------------------------------------------- the marks
+
+
+@given(st.lists(st.text(alphabet="ab #\n-|", max_size=8), max_size=8))
+def test_marks_leave_the_text_and_name_where_each_place_begins(parts: list[str]) -> None:
+    """Issue: a map back to locations: every place starts where its text does."""
+    marked = "".join(f"{base.mark(number)}{part}" for number, part in enumerate(parts, 1))
+    text, places = base.found_marks(marked, "page")
+    assert text == "".join(parts)
+    starts = places.starts if places else ()
+    assert len(starts) == len(parts)
+    assert list(starts) == sorted(starts)
+    for number, start in enumerate(starts):
+        exact = sum(map(len, parts[:number]))
+        assert text[start:exact].strip(" \n#>*+|.-0123456789") == ""
+
+
+@given(st.lists(st.integers(0, 50), max_size=20), st.integers(0, 600), st.integers(0, 600))
+def test_packed_places_are_the_same_and_every_span_has_one(steps: list[int], start: int, size: int) -> None:
+    """Issue: a location for every span."""
+    starts = tuple(sum(steps[: number + 1]) for number in range(len(steps)))
+    places = Places("row", starts)
+    assert Places.unpack(places.pack()) == places
+    said = places.location(start, start + size)
+    if not starts:
+        assert said == ""
+        return
+    first, _, last = said.removeprefix("row ").partition("–")
+    assert 1 <= int(first) <= int(last or first) <= max(1, len(starts))
+
+
+# ------------------------------------------------------------------------------- in a library
+
+
+def test_results_say_where_they_are_in_the_original(library: Library, tmp_path: Path) -> None:
+    """Issue: location in results, citations, packs and records, on both databases, and a link."""
+    folder = shutil.copytree(
+        FILES, tmp_path / "files", ignore=shutil.ignore_patterns("scan*", "enc*", "*.md")
+    )
+    (folder / "prices.csv").write_text("item,price\n" + "".join(f"thing{n},{n}\n" for n in range(500)))
+    report = library.add(folder)
+    assert (report.added, report.failed) == (8, [])
+    found = library.search('"zebra3"').results[0]
+    assert (found.path, found.location) == ("plant.pdf", "page 6")
+    assert found.link == f"{(folder / 'plant.pdf').as_uri()}#page=6"
+    assert found.text.find("zebra3") >= 0
+    assert library.read(found.address).location in ("page 6", "page 5–6")
+    slide = library.search("oil bearing hours", paths=["handbook.pptx"]).results[0]
+    assert (slide.location, slide.link) == ("slide 6", None)
+    row = library.search("thing400").results[0]
+    assert row.path == "prices.csv"
+    first, last = (int(number) for number in (row.location or "").removeprefix("row ").split("–"))
+    assert first <= 402 <= last
+    assert "thing400" in row.text
+    pack = library.context("zebra3 password", max_tokens=2000)
+    assert any((passage.location or "").startswith("page") for passage in pack.passages)
+    assert all(chunk.location for chunk in library.chunks(found.address))
+    assert library.refresh().unchanged == 8
+
+
+def test_a_copy_and_a_rename_keep_places_and_convert_nothing_again(tmp_path: Path) -> None:
+    """Issue: digest of the original: a renamed file keeps its document; a changed one is converted."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    shutil.copy(FILES / "plant.pdf", folder / "plant.pdf")
+    with Library.open(tmp_path / "a.db", create=True, config=WORDS) as library:
+        library.add(folder)
+        before = library.documents()[0]
+        (folder / "plant.pdf").rename(folder / "power.pdf")
+        report = library.refresh()
+        after = library.documents()[0]
+        assert (report.moved, after.path, after.created_at) == (1, "power.pdf", before.created_at)
+        assert library.search('"zebra1"').results[0].location == "page 2–3"
+        (folder / "power.pdf").touch()
+        assert library.refresh().updated == 0
+        shutil.copy(FILES / "handbook.pdf", folder / "power.pdf")
+        assert library.refresh().updated == 1
+        assert library.search("zebra").results[0].location == "page 4"
+        library.copy(tmp_path / "b.db")
+    with Library.open(tmp_path / "b.db", config=WORDS) as copy:
+        assert copy.search("zebra").results[0].location == "page 4"
+        assert copy.refresh().unchanged == 1
+
+
+def test_commands_show_pages_and_say_what_is_missing(tmp_path: Path) -> None:
+    """Issue: shown in text and JSON; `quire chunk` and `toc` read such files, too."""
+    shutil.copy(FILES / "plant.pdf", tmp_path)
+    run(tmp_path, "add", "plant.pdf")
+    out, _ = run(tmp_path, "search", "zebra3")
+    assert "(page 6" in out
+    assert "plant.pdf#page=6" in out
+    out, _ = run(tmp_path, "context", "zebra3")
+    assert "(page " in out
+    out, _ = run(tmp_path, "toc", "plant.pdf")
+    assert "Chapter 4: unit 4" in out
+    assert json.loads(run(tmp_path, "chunk", "plant.pdf", "--json")[0])["document"]["title"] == "Plant manual"
+
+
+def test_a_file_without_its_extra_is_counted_and_said_and_never_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: `skipped 14 .pdf: pip install …`, never garbage; what is held stays."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    shutil.copy(FILES / "plant.pdf", folder / "a.pdf")
+    shutil.copy(FILES / "handbook.docx", folder)
+    with Library.open(tmp_path / "a.db", create=True, config=WORDS) as library:
+        library.add(folder)
+        how = "pip install 'quire-docs[documents]'"
+        monkeypatch.setattr(
+            "quire.readers.missing_extra", lambda ending: how if ending == ".pdf" else "", raising=True
+        )
+        shutil.copy(FILES / "handbook.pdf", folder / "b.pdf")
+        report = library.refresh()
+        assert (report.kinds, report.removed, report.failed) == ({".pdf": 2}, 0, [])
+        assert [row.path for row in library.documents()] == ["a.pdf", "handbook.docx"]
+        from quire.surfaces import render
+
+        assert render.skipped_line(report.kinds) == f"skipped 2 .pdf: {how}"
+
+
+# ----------------------------------------------------------------------------------- hostile files
+
+
+def bomb(member: str, content: bytes, times: int) -> bytes:
+    """An archive whose member is much larger than it is."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(member, "w") as file:
+        for _ in range(times):
+            file.write(content)
+    return packed.getvalue()
+
+
+LAUGHS = b'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]><x>&b;</x>'
+MAIN = {"docx": "word/document.xml", "pptx": "ppt/presentation.xml", "odt": "content.xml"}
+
+
+@pytest.mark.parametrize("ending", ["docx", "pptx", "odt", "epub"])
+def test_archives_that_explode_are_stopped(ending: str) -> None:
+    """Issue: zip bombs and XML bombs of every format are bounded."""
+    member = MAIN.get(ending, "META-INF/container.xml")
+    with pytest.raises(TooLarge, match="unpacked"):
+        readers.convert(bomb(member, b" " * 1_000_000, 70), f"x.{ending}", DEFAULT.document)
+    with pytest.raises(NotPrepared, match="declares entities"):
+        readers.convert(bomb(member, LAUGHS, 1), f"x.{ending}", DEFAULT.document)
+
+
+@pytest.mark.parametrize("ending", ["docx", "pptx", "odt", "epub", "rtf", "pdf"])
+@pytest.mark.parametrize("share", [0.03, 0.5, 0.95])
+def test_a_truncated_file_fails_alone_or_gives_what_it_has(ending: str, share: float) -> None:
+    """Issue: truncated files of every format: a reason on one line, or text; never a crash."""
+    source = (FILES / f"handbook.{ending}").read_bytes()
+    assert_read_or_refused(source[: int(len(source) * share)], f"x.{ending}")
+
+
+def assert_read_or_refused(source: bytes, name: str) -> None:
+    """A file gives text, or a SourceError whose reason is on one line."""
+    try:
+        shown = readers.convert(source, name, DEFAULT.document).text
+    except SourceError as error:
+        shown = error.reason.replace("\n", "\0")
+    assert "\0" not in shown
+
+
+def test_encrypted_and_scanned_files_say_so() -> None:
+    """Issue: an encrypted file fails; a scan says that it has no text, and that OCR is out of scope."""
+    with pytest.raises(NotPrepared, match="is encrypted"):
+        converted(FILES / "encrypted.pdf")
+    with pytest.raises(NotPrepared, match=r"may be a scan.*OCR"):
+        converted(FILES / "scan.pdf")
+    with pytest.raises(NotPrepared, match="is encrypted"):
+        readers.convert(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "x.docx", DEFAULT.document)
+    with pytest.raises(NotText, match="is not a PDF file"):
+        readers.convert(b"hello", "x.pdf", DEFAULT.document)
+
+
+def pages_declared(number: int, kids: bytes) -> bytes:
+    """A PDF that says it has many pages."""
+    tree = b"<</Type/Pages/Count %d/Kids[%s]>>" % (number, kids)
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", tree]
+    body, offsets = b"%PDF-1.4\n", list[int]()
+    for index, content in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += b"%d 0 obj%sendobj\n" % (index, content)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    end = b"xref\n0 3\n0000000000 65535 f \n%strailer<</Size 3/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
+    return body + end % (table, len(body))
+
+
+@pytest.mark.parametrize("kids", [b"", b"2 0 R 2 0 R", b"9 0 R"])
+def test_a_pdf_that_declares_many_pages_is_bounded(kids: bytes) -> None:
+    """Issue: 100,000 pages declared, none there, or a loop of them."""
+    with pytest.raises(SourceError):
+        readers.convert(pages_declared(100_000, kids), "x.pdf", DEFAULT.document)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("deep.rtf", b"{\\rtf1" + b"{" * 200_000 + b"x" + b"}" * 200_000),
+        ("odd.rtf", b"{\\rtf1\\u-1?\\u55357?\\'zz\\bin999999999 \\fldinst{\\*\\*}}}}} tail"),
+        ("deep.ipynb", b"[" * 100_000),
+        ("wrong.ipynb", b'{"cells": [1, null, {"source": 3}], "metadata": []}'),
+        ("deep.docx", b""),
+    ],
+)
+def test_odd_files_are_read_or_refused_in_a_sentence(name: str, source: bytes) -> None:
+    """BAD_INPUTS: whatever one document does, it fails alone."""
+    if name == "deep.docx":
+        nested = b"<w:sdt><w:sdtContent>" * 5000 + b"</w:sdtContent></w:sdt>" * 5000
+        space = b'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+        source = bomb(
+            "word/document.xml", b"<w:document %s><w:body>%s</w:body></w:document>" % (space, nested), 1
+        )
+    assert_read_or_refused(source, name)
+
+
+def test_hostile_files_in_a_folder_fail_alone(tmp_path: Path) -> None:
+    """Issue: conversion runs in a worker with its limits; the rest of a folder is added."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "good.md").write_text("# Good\n\nWords.\n")
+    shutil.copy(FILES / "handbook.docx", folder)
+    for name in ("encrypted.pdf", "scan.pdf"):
+        shutil.copy(FILES / name, folder)
+    (folder / "bomb.docx").write_bytes(bomb("word/document.xml", b" " * 1_000_000, 70))
+    (folder / "pages.pdf").write_bytes(pages_declared(100_000, b"2 0 R 2 0 R"))
+    (folder / "fake.pptx").write_text("no slides")
+    limits = IngestSettings(max_seconds=60, max_memory=1_000_000_000)
+    config = replace(WORDS, ingest=limits)
+    with Library.open(tmp_path / "a.db", create=True, config=config) as library:
+        report = library.add(folder)
+        assert report.added == 2
+        assert sorted(one.source for one in report.failed) == [
+            *("bomb.docx", "encrypted.pdf", "fake.pptx", "pages.pdf", "scan.pdf")
+        ]
+        assert all("\n" not in one.reason for one in report.failed)
+        assert library.search("valve").results
