@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import quire
 from quire import readers
 from quire.config import DEFAULT, DocumentSettings, IngestSettings
 from quire.document import Document
@@ -423,3 +424,17 @@ def test_hostile_files_in_a_folder_fail_alone(tmp_path: Path) -> None:
         ]
         assert all("\n" not in one.reason for one in report.failed)
         assert library.search("valve").results
+
+
+def test_bytes_of_a_file_can_be_given_with_its_name(tmp_path: Path) -> None:
+    """Issue: the same file from a program: converted, with its places; text under such a name stays text."""
+    source = (FILES / "plant.pdf").read_bytes()
+    assert quire.tree(source, "plant.pdf").title == "Plant manual"
+    with Library.open(tmp_path / "a.db", create=True, config=WORDS) as library:
+        library.add(content=source, path="plant.pdf", collection="given")
+        assert library.search('"zebra4"').results[0].location == "page 8"
+        assert library.add(content=source, path="plant.pdf", collection="given").unchanged == 1
+        library.add(content="# Notes on a report", path="notes.pdf", collection="given")
+        assert library.read("given:notes.pdf").text == "# Notes on a report"
+        with pytest.raises(SourceError, match="is encrypted"):
+            library.add(content=(FILES / "encrypted.pdf").read_bytes(), path="x.pdf", collection="given")

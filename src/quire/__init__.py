@@ -117,7 +117,9 @@ def tree(source: str | bytes | Document, path: str = "", *, config: Config = DEF
     if isinstance(source, str):
         source = Document.from_text(source, path, settings=config.document)
     elif isinstance(source, bytes):
-        source = Document.from_bytes(source, path, settings=config.document)
+        from quire.sources.contents import document_of  # takes time, which `import quire` does not need
+
+        source = document_of(source, path, settings=config.document).document
     elif not isinstance(source, Document):
         raise SettingError("source", f"must be a string, bytes or a Document, not {type(source).__name__}")
     return Tree(source, config.tree)

@@ -153,6 +153,36 @@ def prepare_alone(document: Document, config: Config, kind: str = "document", **
     return prepared
 
 
+def read_alone(source: bytes, path: str, config: Config, **about: Any) -> contents.FileDocument:
+    """The document in the bytes of a file, read in a worker if it might grow. Raises SourceError."""
+    if not contents.may_grow(path):
+        return contents.document_of(source, path, settings=config.document, **about)
+    from quire.workers import spread
+
+    work = (source, path, config, about)
+    (found,) = spread(_read_sources, [work], _refuse_source, count=1, limits=config.ingest)
+    if isinstance(found, QuireError):
+        raise found
+    return found
+
+
+_Source = tuple[bytes, str, Config, dict[str, Any]]
+
+
+def _read_sources(work: list[_Source]) -> list[contents.FileDocument | QuireError]:
+    found = list[contents.FileDocument | QuireError]()
+    for source, path, config, about in work:
+        try:
+            found.append(contents.document_of(source, path, settings=config.document, **about))
+        except QuireError as error:
+            found.append(error)
+    return found
+
+
+def _refuse_source(work: _Source, error: QuireError) -> NoReturn:
+    raise NotPrepared(work[1], str(error)) from None
+
+
 _Text = tuple[Document, Config, str, dict[str, Any]]
 
 

@@ -20,7 +20,7 @@ from quire.errors import NoResults, SettingError, nearest, no_collection
 from quire.fingerprint import why_remade
 from quire.ingest import named
 from quire.ingest.plan import Plan
-from quire.ingest.prepare import made_by, prepare_alone
+from quire.ingest.prepare import made_by, prepare_alone, read_alone
 from quire.ingest.report import Report
 from quire.library.base import given_names, reads, writes
 from quire.library.embeddings import Embeddings
@@ -115,14 +115,19 @@ class Indexing(Embeddings):
         started = time.monotonic()
         log.info("indexing text as %s", collection)
         memory.check_collection(self.store, collection, kind)
-        if isinstance(content, str):  # treated as a file, with the same limits
+        is_file = isinstance(content, bytes)
+        if isinstance(content, str):  # with the same limits as a file
             content = Document.from_text(content).source
         if not path:
             title = title or Tree(Document.restored(content, format=format), self.config.tree).title
             path = self._name_of(content, collection, kind)
-        document = Document.from_bytes(
-            content, path, collection=collection, format=format, title=title, settings=self.config.document
-        )
+        origin: dict[str, Any] = {}
+        if is_file and format is None:
+            found = read_alone(content, path, self.config, collection=collection, title=title)
+            document, origin = found.document, {"original": found.original, "places": found.places}
+        else:
+            about: Any = {"collection": collection, "format": format, "title": title}
+            document = Document.from_bytes(content, path, **about, settings=self.config.document)
         report, old = Report(addresses=[document.address]), self.store.document(collection, path)
         if old and (old.root or old.url):
             has = f"{collection} already has {path} from {old.url or old.root}"
@@ -133,7 +138,7 @@ class Indexing(Embeddings):
             report.log_end(old.address)
             return report
         prepared, source = (
-            prepare_alone(document, self.config, kind),
+            prepare_alone(document, self.config, kind, **origin),
             named.text_source(path, collection, kind),
         )
         self.store.put_sources([source])

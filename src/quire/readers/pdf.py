@@ -32,9 +32,9 @@ _OPENING = re.compile(
 _NUMBERED = re.compile(r"(?m)^([ \t]*\d{1,9})(?=[.)][ \t])")
 _SECTION = re.compile(r"(\d+(?:\.\d+)*)\.?\s+\D")
 _NOT_HEADING = re.compile(
-    r"^(?:Figure|Fig\.|Table|Listing) \d|^[-\d]*[a-z]|[;{},=]$|^[^a-zA-Z\u00c0-\uffff]*$"
+    r"^(?:Figure|Fig\.|Table|Listing) \d|^-|^\d+[A-Za-z]|[;{},=]$|^[^a-zA-Z\u00c0-\uffff]*$"
 )
-_FEW_WORDS, _MOST_WORDS = 5, 14  # of a sentence, of a heading
+_FEW_WORDS, _MOST_WORDS = 4, 14  # of a sentence, of a heading
 _INDENT = re.compile(r"(?m)^[ \t]+")
 _LEADERS = re.compile(r"(?:[ \t]*[.·…]){4,}")  # dots between a title and its page in a table of contents
 _RUN = re.compile(r"`+")
@@ -119,7 +119,7 @@ def _is_no_heading(block: _Block) -> bool:
     if block.kind != "heading":
         return False
     text, words = block.text.strip(), len(block.text.split())
-    is_sentence = text.endswith(".") and words > _FEW_WORDS
+    is_sentence = words > _FEW_WORDS and (text.endswith(".") or text[0].islower())
     return words > _MOST_WORDS or is_sentence or bool(_NOT_HEADING.search(text))
 
 

@@ -25,19 +25,24 @@ class FileDocument(NamedTuple):
 
 
 def document_of(
-    source: bytes, path: str, *, collection: str = "local", settings: DocumentSettings = DEFAULT.document
+    source: bytes,
+    path: str,
+    *,
+    collection: str = "local",
+    title: str | None = None,
+    settings: DocumentSettings = DEFAULT.document,
 ) -> FileDocument:
     """The document in the bytes of a file. Raises SourceError if it holds none."""
     if not is_converted(path):
-        document = Document.from_bytes(source, path, collection=collection, settings=settings)
+        document = Document.from_bytes(source, path, collection=collection, title=title, settings=settings)
         return FileDocument(document, places=places_in(document))
     if path.lower().endswith(WEB_PAGES):
         found = _page(source)
     else:
         found = readers.convert(source, path, settings)
-    document = Document.from_bytes(
-        found.text.encode(), path, collection=collection, title=found.title or None, settings=settings
-    )
+    title = title or found.title or None
+    text = found.text.encode()
+    document = Document.from_bytes(text, path, collection=collection, title=title, settings=settings)
     return FileDocument(document, digest_of_file(source), found.places, found.warnings)
 
 

@@ -37,9 +37,11 @@ def each_document(files: tuple[str, ...], settings: Config, do: Callable[[Tree],
 
 def _read(name: str, settings: Config) -> Document:
     from quire.document import Document
+    from quire.ingest.prepare import read_alone
     from quire.sources import files
 
     if name == "-":
         source = sys.stdin.buffer.read()
         return Document.from_bytes(source, "stdin", settings=settings.document)
-    return files.read_file(name, settings=settings.document)
+    source = files.read_bytes(name, settings=settings.document)
+    return read_alone(source, files.printable(name), settings).document
