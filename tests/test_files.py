@@ -70,7 +70,7 @@ def test_a_found_file_can_be_opened_and_says_its_size_and_time(tmp_path: Path) -
     os.utime(tmp_path / "docs/a.md", ns=(1, 1_700_000_000_123_456_789))
     (found,) = walk(tmp_path)
     assert found == FoundFile(str(tmp_path / "docs/a.md"), "docs/a.md", 5, 1_700_000_000_123_456_789)
-    assert files.read_file(found.absolute).text == "text\n"
+    assert files.read_bytes(found.absolute) == b"text\n"
 
 
 def test_a_relative_root_gives_absolute_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +304,7 @@ def test_a_name_that_is_not_utf8_is_escaped_and_still_opens(tmp_path: Path) -> N
     assert isinstance(found, FoundFile)
     assert found.path == r"d\xff/caf\xe9.md"
     assert os.fsencode(found.absolute) == os.fsencode(tmp_path) + b"/" + name
-    assert files.read_file(found.absolute).text == "text\n"
+    assert files.read_bytes(found.absolute) == b"text\n"
 
 
 def test_composed_and_decomposed_twins_are_two_files(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Files to documents, and folders to the files in them.
+"""Files to their bytes, and folders to the files in them.
 
-`read_file` returns the document at a path, and raises a SourceError if it is no regular, readable text
-file. `walk` yields, for a folder, a FoundFile for every file to read, a Skipped for one that cannot be
-read, and a PassedOver for one that nobody asked for. Always: a walk opens only ignore files, enters nothing
+`read_bytes` returns the bytes of a file, and raises a SourceError if it is no regular, readable file. `walk`
+yields, for a folder, a FoundFile for every file to read, a Skipped for one that cannot be read, and a
+PassedOver for one that nobody asked for. Always: a walk opens only ignore files, enters nothing
 outside its folder and no folder twice, and yields the same files of the same tree in the same order, by
 name and depth first. Folders that only a link leads to come last.
 """
@@ -19,9 +19,8 @@ from pathlib import Path
 
 from quire import readers
 from quire.config import DEFAULT, DocumentSettings
-from quire.document import Document
 from quire.errors import TooLarge, Unreadable
-from quire.sources import contents, ignore
+from quire.sources import ignore
 from quire.sources.contents import WEB_PAGES
 from quire.sources.ignore import IGNORE_FILES, Rule
 
@@ -43,12 +42,6 @@ _ALSO = {
     stat.S_IFCHR: "is a device, not a file",
     stat.S_IFBLK: "is a device, not a file",
 }
-
-
-def read_file(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> Document:
-    """The document in a file. Its path is the given one, printable and with forward slashes."""
-    name = printable(path)
-    return contents.document_of(read_bytes(path, settings=settings), name, settings=settings).document
 
 
 def read_bytes(path: str | Path, *, settings: DocumentSettings = DEFAULT.document) -> bytes:
