@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
+from urllib.parse import unquote
 
 from quire.html.class_names import LONGEST_NAME
 from quire.html.content import INSIDE_CONTENT, Candidates, signs_of
@@ -46,7 +47,9 @@ def _weigh(element: Element, found: Candidates, *, inside: bool, in_link: bool) 
         if isinstance(child, str):
             kept.append(child)
             size += len(child.strip())
-        elif not _is_dropped(child):
+        elif _is_dropped(child):
+            element.anchor = element.anchor or _place_of(child)
+        else:
             kept.append(child)
             signs = signs_of(child)
             within = inside or not signs.isdisjoint(INSIDE_CONTENT)
@@ -118,6 +121,14 @@ def _is_permalink(link: Element) -> bool:
     if link.get("href").startswith("#") or "anchor" in link.names:
         return not any(map(str.isalnum, link.text())) and not _has_image(link)
     return False
+
+
+def _place_of(dropped: Element) -> str:
+    """The id that a permalink leads to."""
+    if dropped.tag != "a":
+        return ""
+    href = dropped.get("href")
+    return unquote(href[1:]) if href.startswith("#") else dropped.get("id") or dropped.get("name")
 
 
 def _is_alone(element: Element) -> bool:

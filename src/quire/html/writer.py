@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from itertools import islice
 
+from quire.html.anchors import Anchor, Marks, located
 from quire.html.clean import is_admonition
 from quire.html.code import code_of, language_of
 from quire.html.elements import BLOCKS, HEADINGS, TABLE_PARTS, Element
@@ -35,8 +36,10 @@ _SAYS_NOTHING = re.compile(
 )
 
 
-def write_markdown(element: Element, addresses: Addresses, *, with_furniture: bool = False) -> str:
-    """An element and its content as markdown."""
+def write_markdown(
+    element: Element, addresses: Addresses, *, with_furniture: bool = False
+) -> tuple[str, tuple[Anchor, ...]]:
+    """An element and its content as markdown, and its anchors."""
     from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
     writer = _Writer(addresses, with_furniture)
@@ -47,7 +50,7 @@ def write_markdown(element: Element, addresses: Addresses, *, with_furniture: bo
         preprocessing=PreprocessingOptions(enabled=False),
     )
     text = convert("".join(writer.parts), options).content or ""
-    return text.replace(LESS, "\\<").replace(AND, "\\&")
+    return located(text.replace(LESS, "\\<").replace(AND, "\\&"), writer.marks.ids)
 
 
 class _Writer:
@@ -56,6 +59,7 @@ class _Writer:
     def __init__(self, addresses: Addresses, with_furniture: bool) -> None:
         self.addresses, self.with_furniture = addresses, with_furniture
         self.parts: list[str] = []
+        self.marks = Marks()
         self.nesting = 0
         self.in_heading = False
 
@@ -77,6 +81,8 @@ class _Writer:
 
     def element(self, element: Element) -> None:
         tag = element.tag
+        if element.attributes:
+            self.marks.meet(element, len(self.parts))
         if writes := _WRITES.get(tag):
             writes(self, element)
         elif "math" in element.names or "arithmatex" in element.names:
@@ -115,25 +121,29 @@ class _Writer:
 
     def heading(self, element: Element) -> None:
         outer, self.in_heading = self.in_heading, True
-        self.wrapped(element, element.tag)
+        mark = self.marks.before(element, self.parts)
+        self.parts.append(f"<{element.tag}>{mark}")
+        self.write(element)
+        self.parts.append(f"</{element.tag}>")
         self.in_heading = outer
 
-    def bold(self, element: Element) -> None:
+    def bold(self, element: Element, mark: str = "") -> None:
         """Write a separate line, in bold unless it is bold or code already. A line holds no other blocks."""
         if not element.holds.isdisjoint(_NOT_BOLD):
             self.wrapped(element, "div")
             return
         marked = not element.holds.isdisjoint(("b", "strong", "code"))
-        self.parts.append("<p>" if marked else "<p><strong>")
+        self.parts.append(f"<p>{mark}" if marked else f"<p>{mark}<strong>")
         self.write(element)
         self.parts.append("</p>" if marked else "</strong></p>")
 
     def term(self, element: Element) -> None:
         """Write a term of a definition list; the signature of a function is code."""
+        mark = self.marks.before(element, self.parts)
         if "sig" in element.names:
-            self.parts.append(f"<p>{as_code(element.text())}</p>")
+            self.parts.append(f"<p>{mark}{as_code(element.text())}</p>")
         else:
-            self.bold(element)
+            self.bold(element, mark)
 
     def admonition(self, element: Element) -> None:
         """Write a note as a quote whose title is bold."""

@@ -263,6 +263,7 @@ class Prepared:
     tags: tuple[str, ...] = ()
     etag: str | None = None  # of a page
     last_modified: str | None = None
+    anchors: tuple[tuple[int, str], ...] = ()  # of a page: offsets in its text, and the ids that lead there
     promotion: str = ""  # "" keeps the stored one, or standard
     created_at: int = 0  # milliseconds; 0 is now
     updated_at: int = 0

@@ -9,9 +9,9 @@ its links are followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 from urllib.parse import urljoin
 
@@ -26,46 +26,39 @@ from quire.sources.web.full import pages_of, urls_of
 from quire.sources.web.pool import PagePool, in_thread, run_each
 from quire.sources.web.response import Decoder, Response, decoded
 from quire.sources.web.robots import Robots
+from quire.sources.web.scope import Scope, key_of
 from quire.sources.web.urls import index_of, same_owner, same_site, target_of, twins_of
 from quire.sources.web.visit import Take, Validators, Visit, WebPage
 
 T = TypeVar("T")
 _AT_ONCE = 4  # pages of an llms-full.txt in progress: two processes, and what waits for them
 _LITTLE = 2000  # characters: a longer page is more than a "not found" message
+UNREAD = "pages that may link to them could not be read"
+_SEVERAL = 3  # pages under its own path that the first page of a site links to
 _GUESSES = 3  # missing markdown twins after which the crawler stops looking for them
 _GONE = re.compile(
     r"\W*(?:(?:error )?404\b.*|(?:page|document|file) (?:was )?not found\W*.*|not found\W*)", re.I
 )
 
 
-async def read_web(
-    place: str,
-    known: Mapping[str, Validators],
-    take: Callable[[PagePool, WebPage], Awaitable[None]],
-    config: Config,
-    *,
-    whole: bool,
-    progress: Progress | None = None,
-) -> Visit:
-    """Read a page, or a `whole` site, and pass its pages to `take`. Raises SourceError."""
-    with PagePool(config.ingest) as pool:
-        async with Fetcher(config.web) as fetcher:
-            crawler = Crawler(fetcher, config, known, partial(take, pool), pool)
-            await (crawler.site(place, progress) if whole else crawler.page(place))
-            return crawler.visit
-
-
 class Crawler:
     """Reads a page or a site with one fetcher.
 
-    `known` has the validators of the stored pages. Pages that were read are passed to `take`, several in
-    parallel.
+    `known` has the validators of the stored pages, `held` the URLs of those that its source holds. Pages that
+    were read are passed to `take`, several in parallel.
     """
 
     def __init__(
-        self, fetcher: Fetcher, config: Config, known: Mapping[str, Validators], take: Take, pool: PagePool
+        self,
+        fetcher: Fetcher,
+        config: Config,
+        known: Mapping[str, Validators],
+        take: Take,
+        pool: PagePool,
+        held: Set[str] = frozenset(),
     ) -> None:
         self.fetcher, self.config, self.known, self.take, self.pool = fetcher, config, known, take, pool
+        self.held = held
         self.visit = Visit()
         self._site = ""  # its llms.txt; "" for a page that a person named
         self._robots = Robots(fetcher)
@@ -79,7 +72,11 @@ class Crawler:
     async def page(self, url: str) -> None:
         """Read the page that a person named and pass it on. Raises SourceError."""
         self.visit.present.add(url)
-        await self._page(url, follow=False)
+        links = await self._page(url, follow=False)
+        scope = Scope.of(url)
+        below = {key_of(page) for page in scope.pages(links)} - {key_of(url)}
+        if url not in self.known and scope.is_home and len(below) >= _SEVERAL:
+            self.visit.notes.append(_one_page(scope, len(below)))
 
     async def _page(self, url: str, *, follow: bool) -> Iterable[str]:
         """Read a page and pass it on; returns its links if they are to be followed."""
@@ -97,18 +94,26 @@ class Crawler:
         if response.kind == "html":
             return await self._html(url, response, follow)
         await self._hand_on(url, response)
-        return await in_thread(_links, response) if follow and response.kind == "markdown" else ()
+        return await in_thread(links_of, response) if follow and response.kind == "markdown" else ()
 
     async def _html(self, url: str, response: Response, follow: bool) -> Iterable[str]:
-        article = await self.pool.do(url, len(response.content), _article, response, follow)
+        article = await self._article(url, response, links=follow or not self._site)
+        await self._hand_on_article(url, response, article)
+        return article.links
+
+    async def _article(self, url: str, response: Response, *, links: bool) -> html.Article:
+        """The content of a page in HTML. Raises NotFound if all it says is that there is no such page."""
+        article = await self.pool.do(url, len(response.content), _article, response, links)
         if _GONE.fullmatch(article.title.strip()) and len(article.text) < _LITTLE:
-            raise NotFound(url, f"says {article.title.strip()!r}, though its status is 200", 404)
+            raise NotFound(url, f"says {article.title.strip()!r}, though its status is 200", 200)
+        return article
+
+    async def _hand_on_article(self, url: str, response: Response, article: html.Article) -> None:
         if twin := await self._twin((*response.links, *article.alternates), response):
             await self._hand_on(url, _without_validators(twin))
         else:
             plain = replace(response, kind="markdown", charset="utf-8", content=article.text.encode())
-            await self._hand_on(url, plain, article.title)
-        return article.links
+            await self._hand_on(url, plain, article.title, anchors=article.anchors)
 
     async def _twin(self, named: Iterable[str], response: Response) -> Response | None:
         """The first twin that exists and is markdown. After several misses, the crawler stops guessing."""
@@ -133,13 +138,20 @@ class Crawler:
         return found if found.kind == "markdown" and same_site(found.final_url, response.final_url) else None
 
     async def _hand_on(
-        self, url: str, response: Response, title: str = "", *, is_searched: bool = True
+        self,
+        url: str,
+        response: Response,
+        title: str = "",
+        *,
+        is_searched: bool = True,
+        anchors: tuple[html.Anchor, ...] = (),
     ) -> None:
         warnings = (response.warning,) if response.warning else ()
         content = response.content if response.charset in ("utf-8", "utf-8-sig") else decoded(response)
         format = "text" if response.kind == "text" else "markdown"
         validators = (response.etag, response.last_modified)
-        await self.take(WebPage(url, title or None, content, format, validators, warnings, is_searched))
+        about = (validators, warnings, is_searched, anchors)
+        await self.take(WebPage(url, title or None, content, format, *about))
 
     # ------------------------------------------------------------------------------------- a site
 
@@ -169,8 +181,9 @@ class Crawler:
 
     def _nothing(self, *problems: SourceError) -> SourceError:
         """Why there is nothing to read of a site."""
-        how = "Add a page by its URL, such as quire add https://example.com/guide"
-        neither = NotFound(urljoin(self._site, "."), f"has neither {INDEX} nor {FULL}. {how}", 404)
+        home = urljoin(self._site, ".")
+        how = f"To read it by its sitemap and links: quire add --site {shlex.quote(home)}"
+        neither = NotFound(home, f"has neither {INDEX} nor {FULL}. {how}", 404)
         return next((problem for problem in problems if not isinstance(problem, NotFound)), neither)
 
     async def _index(self, index: Response | SourceError) -> list[str]:
@@ -184,7 +197,7 @@ class Crawler:
             return []
         self._asked.add(self._site)
         await self._hand_on(self._site, _without_validators(index))
-        wanted, elsewhere = self._new(await in_thread(_links, index))
+        wanted, elsewhere = self._new(await in_thread(links_of, index))
         if elsewhere:
             self.visit.notes.append(f"{elsewhere:,} links lead to other sites and were left.")
         return wanted
@@ -245,10 +258,27 @@ class Crawler:
             progress.begin(f"reading {target_of(self._site).host}", len(some), "pages")
             found = await self._level(some, progress, follow=depth > 0)
             if depth and any(url in self.known and url not in found for url in level):
-                self.visit.unsure = "pages that may link to them could not be read"
+                self.visit.unsure = UNREAD
             level, _ = self._new(link for url in some for link in found.get(url, ()))
         read = self._asked - self.visit.failed.keys()
         self.visit.present -= {url for url, end in self._ends.items() if end in read}
+        if self.visit.unsure == UNREAD:
+            await self._ask_unlinked()
+
+    async def _ask_unlinked(self) -> None:
+        """Ask for pages that may be unlinked, to know which of them are gone by their server's word."""
+        urls = sorted(url for url in self.held - self.visit.present - self._ends.keys() if "#" not in url)
+
+        async def ask(url: str) -> None:
+            etag, last_modified = self.known.get(url, (None, None))
+            try:
+                await self.fetcher.get(url, etag=etag, last_modified=last_modified)
+            except NotFound as problem:
+                self.visit.fail(url, problem)
+            except SourceError:
+                pass  # the note that it is kept says enough
+
+        await run_each(ask, urls[: self.config.web.max_pages], self.config.web.concurrency)
 
     async def _level(self, urls: list[str], progress: Progress, *, follow: bool) -> dict[str, Iterable[str]]:
         """Read pages, a few in parallel; returns the links of those that could be read."""
@@ -283,11 +313,16 @@ class Crawler:
         return list(found), elsewhere
 
 
+def _one_page(scope: Scope, below: int) -> str:
+    site = f"quire add --site {shlex.quote(str(scope.home))}"
+    return f"This is one page. It links to {below:,} more under {scope}. To add them all: {site}"
+
+
 def _article(response: Response, links: bool) -> html.Article:
     return html.to_markdown(decoded(response), response.final_url, links=links)
 
 
-def _links(response: Response) -> list[str]:
+def links_of(response: Response) -> list[str]:
     """The links of an llms.txt, or of another page in markdown."""
     return [link.url for link in llmstxt.links(decoded(response), response.final_url)]
 
