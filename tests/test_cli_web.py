@@ -151,7 +151,10 @@ def test_loopback_is_refused_until_it_is_allowed(web: Site, tmp_path: Path) -> N
 def test_a_site_that_says_nothing_of_itself(web: Site, place: Path) -> None:
     """A clear error, with what to do next."""
     _, err = run(place, "add", web.url("/llms.txt"), code=4)
-    assert "has neither llms.txt nor llms-full.txt. To read it by its sitemap and links: quire add --site http" in err
+    assert (
+        "has neither llms.txt nor llms-full.txt. To read it by its sitemap and links: quire add --site http"
+        in err
+    )
 
 
 def test_what_is_not_there_exits_with_1(web: Site, place: Path) -> None:

@@ -650,7 +650,9 @@ def test_a_site_that_says_nothing_of_itself_is_a_clear_error(
 ) -> None:
     """Issue: nothing at all there → a clear error, also where a server has a page for every path."""
     serve(web)
-    with pytest.raises(NotFound, match=r"has neither llms\.txt nor llms-full\.txt\. .*: quire add --site http"):
+    with pytest.raises(
+        NotFound, match=r"has neither llms\.txt nor llms-full\.txt\. .*: quire add --site http"
+    ):
         library.add(web.url("/llms.txt"))
     assert library.documents() == []
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from quire.html.elements import Element
+from quire.html.content import is_container
+from quire.html.elements import HEADINGS, Element
 
 Anchor = tuple[int, str]  # the offset of a line in the text, in characters, and the id that leads to it
 
@@ -29,14 +30,14 @@ class Marks:
 
     def meet(self, element: Element, at: int) -> None:
         """Remember the id of an element, before what it holds is written as part number `at`."""
-        if id := own_id(element):
+        if (id := own_id(element)) and not is_container(element):
             self._met.append((at, id))
 
     def before(self, element: Element, parts: list[str]) -> str:
-        """The mark to write before the content of a heading; "" if no id leads to it."""
+        """The mark to write before the content of a heading or a definition; "" if no id leads to it."""
         if not element.size:
             return ""
-        id = own_id(element) or _inner_id(element) or self._near(parts)
+        id = own_id(element) or _inner_id(element) or (self._near(parts) if element.tag in HEADINGS else "")
         self._met.clear()
         if not id or len(id) > LONGEST:
             return ""

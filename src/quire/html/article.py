@@ -9,6 +9,7 @@ from quire.html.clean import sweep
 from quire.html.content import choose, title_of
 from quire.html.links import Addresses, is_markdown_twin, rel_of, robots_of
 from quire.html.parse import Builder
+from quire.html.tabs import label_panels
 from quire.html.text import normalise
 from quire.html.writer import write_markdown
 
@@ -31,6 +32,7 @@ def to_markdown(html: str, url: str = "", *, links: bool = True) -> Article:
     page = Builder()
     page.feed(normalise(html))
     addresses = Addresses(url, page.seen("base"))
+    label_panels(page.root)
     containers = sweep(page.root)
     main = choose(page.root, containers)
     text, anchors = write_markdown(main, addresses)

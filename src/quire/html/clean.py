@@ -22,7 +22,13 @@ _INVISIBLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidde
 _MAY_BE_FURNITURE = words("nav header footer aside a ul ol")  # whatever their classes and ids
 _ROLES = words("navigation banner contentinfo search dialog alertdialog menu menubar")
 _CONTENT = words("h1 main article pre")
-_LABELS = (("span", "lang"), ("td", "gutter"))  # beside code: its language, its line numbers
+# Beside code: its language, its line numbers, hidden lines. Around text: a link to its source, what opens it,
+# the title of results that a search will show, what only a printer shows.
+_LABELS = (
+    *(("span", "lang"), ("td", "gutter"), ("span", "boring")),
+    *(("a", "src"), ("span", "rightside"), ("span", "sub-heading"), ("summary", "hideme")),
+    *(("h1", "search-results-title"), ("div", "onlyprint")),
+)
 _FURNITURE_LINK = re.compile(
     r"\W*(?:edit|improve|view|show|suggest|report)\b.{0,20}"
     r"\b(?:page|doc|source|on github|on gitlab|edits?|issue)\W*",
@@ -108,7 +114,7 @@ def _is_hidden(element: Element) -> bool:
 
 
 def _is_label(element: Element) -> bool:
-    """Whether an element is for screen readers or a label beside code, and does not contain the code."""
+    """Whether an element is for screen readers or a label beside code or text, and does not contain it."""
     if element.means("gutter") or any((element.tag, name) in _LABELS for name in element.names):
         return True
     return element.means("unseen") and not any(inner.tag in _CONTENT for inner in element.elements())
