@@ -156,13 +156,16 @@ def look_at_pages(
     seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
     own = [row for row in rows if row.seq in held]
     visit = _visit(source, seen, pages, config, {row.url for row in own if row.url}, progress)
+    gone = _gone(own, source, pages, visit, prune) if source.type == "site" else []
+    lost = {row.url for row in gone}
+    pages.new.drop({row.path for row in gone} | pages.unlinked(visit))
     same = {**pages.unchanged, **visit.unchanged}
     same = {url: said for url, said in same.items() if pages.is_wanted(pages.known[url].path)}
+    same = {url: said for url, said in same.items() if url not in lost}
     failed = {**pages.failed, **visit.failed}
     for url in same:
         log.debug("skipped %s: unchanged", pages.known[url].address)
-    gone = _gone(own, source, pages, visit, prune) if source.type == "site" else []
-    failed = {url: why for url, why in failed.items() if url not in {row.url for row in gone}}
+    failed = {url: why for url, why in failed.items() if url not in lost}
     return Looked(
         pages.new.sorted(),
         gone,
@@ -320,6 +323,16 @@ class _Pages:
         if path in self._options.without or ignore.covers(self._exclude, names, 0):
             return False
         return not self._include or ignore.covers(self._include, names, 0) is not None
+
+    def unlinked(self, visit: web.Visit) -> set[str]:
+        """The paths of new pages that only pages link which nothing links any more."""
+        if visit.unsure:
+            return set()
+        return {
+            path
+            for path in self.new.paths()
+            if (url := self.places.get(path)) not in visit.present and url not in self.known
+        }
 
     async def take(self, pool: web.PagePool, page: web.WebPage) -> None:
         """Prepare a page, unless it is unchanged. Raises LibraryError if it cannot be kept."""

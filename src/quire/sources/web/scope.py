@@ -12,6 +12,7 @@ from quire.sources.web.urls import PORTS, Target, target_of
 _PAGE = re.compile(r"[^/]*\.(?:[xs]?html?|php|aspx?|jsp|mdx?|markdown|txt)", re.IGNORECASE)
 _INDEX = re.compile(r"(?<=/)index\.(?:x?html?|md)", re.IGNORECASE)
 _TRACKING = re.compile(r"utm_\w+|[fg]clid|msclkid|mc_[ce]id|igshid|_hs\w+", re.IGNORECASE)
+_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:/|\Z)", re.IGNORECASE)  # a server may take them for a step up
 # Files that hold no page: links to them need not be tried.
 _NO_PAGE = re.compile(
     r".*\.(?:png|jpe?g|gif|svgz?|webp|avif|ico|bmp|mp[34]|webm|ogg|wav|mov|css|m?js|map|json|woff2?|ttf|otf|eot"
@@ -53,7 +54,7 @@ class Scope:
         except Refused:
             return ""
         path, mark, query = target.path.partition("?")
-        under = path.startswith(self.folder) or f"{path}/" == self.folder
+        under = (path.startswith(self.folder) or f"{path}/" == self.folder) and not _DOTS.search(path)
         if not under or not self._is_here(target) or _NO_PAGE.fullmatch(path):
             return ""
         kept = [part for part in query.split("&") if part and not _TRACKING.fullmatch(part.partition("=")[0])]

@@ -163,10 +163,12 @@ class SiteCrawler(Crawler):
             some = level[:left]
             left -= len(some)
             if len(some) < len(level):
-                self._over(len(level) - len(some))
+                self._tell_over(len(level) - len(some))
+            if not some:
+                return
             progress.begin(f"reading {target_of(self._site).host}", len(some), "pages")
             await self._level(some, progress)
-            level = self._next(seen) if left else []
+            level = self._next(seen)
             depth -= 1
             if level and depth < 0:
                 self._too_deep(level)
@@ -209,7 +211,7 @@ class SiteCrawler(Crawler):
                 found.append(self._queued[key])
         return found
 
-    def _over(self, number: int) -> None:
+    def _tell_over(self, number: int) -> None:
         cap = f"web.max_pages = {self.config.web.max_pages:,}"
         reason = f"{number:,} pages or more are over {cap}. Raise [web] max_pages in quire.toml"
         self.visit.failed["limit"] = Skipped(str(self.scope), reason, TooLarge.code)
@@ -263,7 +265,7 @@ class SiteCrawler(Crawler):
         failed = self.visit.failed.keys() - self.visit.gone - {"limit"}
         if self._cut:
             self.visit.unsure = f"the crawl was cut at {self._cut}"
-        elif failed:
+        elif failed or self._site in self.visit.failed:
             self.visit.unsure = UNREAD
         for why, urls in self._left.items():
             links = "1 link was" if len(urls) == 1 else f"{len(urls):,} links were"
