@@ -81,7 +81,7 @@ def test_a_site_is_added_with_what_failed_and_what_was_left(web: Site, place: Pa
     assert "1 links lead to other sites" in err
     out, _ = run(place, "add", url, code=3)
     assert out.startswith("0 added, 0 updated, 3 unchanged, 1 failed: ")
-    assert run(place, "search", "about", "-c", "127.0.0.1")[0].count("127.0.0.1:") == 2
+    assert run(place, "search", "about", "-c", "127.0.0.1")[0].count(". 127.0.0.1:") == 2
 
 
 def test_refresh_and_what_it_would_do(web: Site, place: Path) -> None:

@@ -359,7 +359,7 @@ def test_many_and_deep_indexes_are_bounded(web: Site, library: Library) -> None:
 def test_any_bytes_are_a_sitemap_or_none(content: bytes, start: bytes) -> None:
     """Whatever comes in: entries, or BadSitemap."""
     try:
-        read = sitemap.parse(start + content, CAP)
+        read = sitemap.read_sitemap(start + content, CAP)
     except sitemap.BadSitemap:
         return
     assert all(entry.url and len(entry.url) <= 2048 for entry in read.entries)
@@ -370,7 +370,7 @@ def test_a_sitemap_gives_what_was_put_in(numbers: list[int], is_packed: bool) ->
     """What a sitemap lists is read in its order, compressed or not."""
     urls = [f"https://a.example/{number}" for number in numbers]
     content = listing(*urls, lastmod="2026-01-02")
-    read = sitemap.parse(packed(content) if is_packed else content, CAP)
+    read = sitemap.read_sitemap(packed(content) if is_packed else content, CAP)
     assert [entry.url for entry in read.entries] == urls
     assert not read.is_index
     assert {entry.modified for entry in read.entries} <= {datetime(2026, 1, 2, tzinfo=UTC)}

@@ -11,6 +11,18 @@ from typing import Any, NamedTuple, Protocol, Self
 from quire.errors import LibraryError
 
 
+class OnTheWeb(Protocol):
+    """Something that may come from a page."""
+
+    @property
+    def url(self) -> str | None: ...  # noqa: D102
+
+
+def link_of(found: OnTheWeb) -> str:
+    """The address on the web that leads to a result or a passage; "" if it comes from a file."""
+    return found.url or ""
+
+
 class Hit(NamedTuple):
     """A ranked chunk. A larger score is better. A search makes hundreds, and tuples are fast."""
 

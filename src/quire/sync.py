@@ -69,22 +69,20 @@ def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
     is gone.
     """
     all_known = store.sources()
-    source = _web_source(wanted, all_known) if wanted.site or is_web(wanted.place) else None
-    if source is None:
-        named_so = (wanted.place, wanted.collection, wanted.kind)
+    named_so = (wanted.place, wanted.collection, wanted.kind)
+    if is_web(wanted.place) or (wanted.site and not Path(wanted.place).exists()):
+        source = pages.web_source(all_known, *named_so, site=wanted.site)
+    elif wanted.site:
+        raise SettingError("site", f"{wanted.place} is a file or folder. Sites are on the web")
+    else:
         source = named.path_source(store, all_known, *named_so, config)
     memory.check_collection(store, source.collection, source.kind)
-    known = next((s for s in all_known if _is_same(s, source)), None)
+    known = next((s for s in all_known if s.seq == source.seq), None)
     if known is None and source.type in ("file", "folder"):
         others = [s for s in all_known if wanted.collection in (None, s.collection)]
         named.check_moved(store, others, source, config)
     source = known or replace(source, added_at=named.now())
     return _narrowed(named.with_options(source, wanted.include, wanted.exclude, wanted.keep), config)
-
-
-def _is_same(one: SourceRow, other: SourceRow) -> bool:
-    key = (one.type, one.place, one.collection, one.kind)  # what their numbers are made of
-    return key == (other.type, other.place, other.collection, other.kind)
 
 
 def _narrowed(source: SourceRow, config: Config) -> SourceRow:
@@ -111,21 +109,9 @@ def is_web(place: str) -> bool:
     return names.is_url(place) or (names.is_site(place) and not is_file)
 
 
-def _web_source(wanted: Named, known: Iterable[SourceRow]) -> SourceRow:
-    """The source of a page or a site. A site that was named before is found by the URL alone."""
-    from quire.sources.web import target_of  # a search does not need it
-
-    if wanted.site and not is_web(wanted.place) and Path(wanted.place).exists():
-        raise SettingError("site", f"{wanted.place} is a file or folder. Sites are on the web")
-    name = wanted.collection or named.collection_of(target_of(wanted.place).host)
-    source = pages.web_source(wanted.place, name, wanted.kind, site=wanted.site)
-    site = replace(source, type="site")
-    return site if any(_is_same(one, site) for one in known) else source
-
-
 def _drop_first_page(store: Store, site: SourceRow) -> None:
     """Drop the source of a page that has become the first page of a site: the site holds it now."""
-    page = next((it for it in store.sources() if _is_same(it, replace(site, type="page"))), None)
+    page = store.source_now(replace(site, type="page"))
     if page and not goes_with(store, page):
         store.drop_sources([page])
 

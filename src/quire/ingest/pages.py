@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import pickle
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +21,7 @@ from quire.config import Config
 from quire.document import Document
 from quire.errors import LibraryError, Refused
 from quire.fingerprint import why_remade
+from quire.ingest import named
 from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
 from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
@@ -38,16 +39,22 @@ log = logging.getLogger("quire")
 _NOTHING = (None, None)  # the validators of a page that has none
 
 
-def web_source(url: str, collection: str, kind: str, *, site: bool = False) -> SourceRow:
+def web_source(
+    known: Iterable[SourceRow], url: str, collection: str | None, kind: str, *, site: bool = False
+) -> SourceRow:
     """The source of a page or a site. With `site`, it is all that is under the URL, without llms.txt.
 
-    Raises Refused for a URL that Quire does not request.
+    A site that was named before is found by its URL alone. Raises Refused for a URL that Quire does not
+    request.
     """
     from quire.sources import web  # loads the HTML parser, which a search does not need
 
-    by_index = names.is_site(url) and not (site and not names.names_index(url))
+    by_index = names.names_index(url) or (names.is_site(url) and not site)
     place = web.index_of(url) if by_index else web.normalise_url(url)
-    return SourceRow("site" if site or by_index else "page", place, place, collection, kind)
+    name = collection or named.collection_of(web.target_of(url).host)
+    whole = SourceRow("site", place, place, name, kind)
+    is_whole = site or by_index or any(source.seq == whole.seq for source in known)
+    return whole if is_whole else replace(whole, type="page")
 
 
 def add_pages(

@@ -8,6 +8,7 @@ from typing import Any
 
 from quire import context
 from quire.context import Context, one_line, safe_lines
+from quire.result import link_of
 
 
 def as_markdown(found: Context) -> str:
@@ -28,7 +29,7 @@ def as_xml(found: Context) -> str:
         lines += [
             f'<document index="{passage.number}" address="{_escaped(passage.address)}"'
             f' lines="{passage.start_line}–{passage.end_line}" place="{place}">',
-            f"<source>{_escaped(passage.url or passage.path)}</source>",
+            f"<source>{_escaped(link_of(passage) or passage.path)}</source>",
             f"<content>{html.escape(safe_lines(passage.text), quote=False)}</content>",
             "</document>",
         ]

@@ -29,6 +29,7 @@ from quire.errors import (
     SourceError,
     UsageError,
 )
+from quire.result import link_of
 from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
@@ -200,9 +201,10 @@ def result_lines(number: int, result: Result, colour: bool) -> tuple[str, str, s
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
     where += f", {result.strength} match" if result.strength != "none" else ""
     where += ", changed since" if result.stale else ""
+    link = f"  {line(redact.url(link_of(result)))}" if link_of(result) else ""
     return (
         f"{number:>3}. {line(result.address)}",
-        f"     {line(' › '.join(result.trail))}  ({where})",
+        f"     {line(' › '.join(result.trail))}  ({where}){link}",
         f"     {drawn(result.snippet, result.highlights if colour else ())}",
     )
 

@@ -18,7 +18,7 @@ from quire.sources.web.pool import in_thread
 from quire.sources.web.response import kind_of
 from quire.sources.web.robots import Robots
 from quire.sources.web.scope import Scope
-from quire.sources.web.sitemap import MOST, NAME, BadSitemap, Sitemap, parse
+from quire.sources.web.sitemap import MOST, NAME, BadSitemap, Sitemap, read_sitemap
 from quire.sources.web.urls import normalise_url, same_site
 
 _FILES = 100  # sitemaps of one site
@@ -78,7 +78,7 @@ class Listing:
             response = await self._fetcher.download(place)
             if quiet and kind_of(response.content[:_HEAD].decode("latin-1"), "", "") == "html":
                 return None
-            sitemap = await in_thread(parse, response.content, self._settings.max_bytes - self._bytes)
+            sitemap = await in_thread(read_sitemap, response.content, self._settings.max_bytes - self._bytes)
         except (SourceError, BadSitemap) as problem:
             if not (quiet and isinstance(problem, NotFound)):
                 self._leave(url, problem.reason if isinstance(problem, SourceError) else str(problem))

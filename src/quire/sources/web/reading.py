@@ -31,11 +31,11 @@ async def read_web(
     """
     with PagePool(config.ingest) as pool:
         async with Fetcher(config.web) as fetcher:
-            given = (fetcher, config, known, partial(take, pool), pool)
+            given = (fetcher, config, known, partial(take, pool), pool, held)
             if whole and not is_site(place):
-                site = SiteCrawler(*given, held=held)
+                site = SiteCrawler(*given)
                 await site.crawl(place, progress)
                 return site.visit
-            crawler = Crawler(*given, held)
+            crawler = Crawler(*given)
             await (crawler.site(place, progress) if whole else crawler.page(place))
             return crawler.visit

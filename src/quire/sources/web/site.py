@@ -8,7 +8,7 @@ page has changed are the links of the others read again, to see which pages noth
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -16,9 +16,9 @@ from typing import Any
 from quire.errors import NotFound, NotText, Refused, SourceError, TooLarge
 from quire.progress import Progress, Silent
 from quire.sources.files import Skipped
-from quire.sources.web.crawl import UNREAD, Crawler, links_of
 from quire.sources.web.listing import Listing
 from quire.sources.web.pool import in_thread, run_each
+from quire.sources.web.reader import UNREAD, PageReader, links_of
 from quire.sources.web.response import Response
 from quire.sources.web.scope import Scope, is_twin, key_of
 from quire.sources.web.urls import same_site, target_of
@@ -31,13 +31,13 @@ _UNINDEXED = "the page asks not to be indexed (noindex)"
 _NO_TEXT = "not text"
 
 
-class SiteCrawler(Crawler):
-    """Reads the pages under one path of a site. `held` are the URLs that its source holds."""
+class SiteCrawler(PageReader):
+    """Reads the pages under one path of a site, whose first page is its `place`."""
 
-    def __init__(self, *given: Any, held: Set[str]) -> None:
-        super().__init__(*given, held)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.scope = Scope.of("https://example.invalid/")  # until the site is known
-        self._forms = {key_of(url): url for url in sorted(held)}  # a page keeps the URL it is known by
+        self._forms = {key_of(url): url for url in sorted(self.held)}  # a page keeps the URL it is known by
         self._queued: dict[str, str] = {}  # pages that were or will be asked for, by their keys
         self._graph: dict[str, list[str]] = {}  # what each page that was read links to
         self._modified: dict[str, datetime] = {}  # as sitemaps say
@@ -47,7 +47,7 @@ class SiteCrawler(Crawler):
 
     async def crawl(self, place: str, progress: Progress | None = None) -> None:
         """Read a site and pass its pages on. Raises SourceError if nothing is there."""
-        self._site = place
+        self.place = place
         self.scope = Scope.of(place)
         problem = await self._home(place)
         listed = await self._listed()
@@ -63,7 +63,7 @@ class SiteCrawler(Crawler):
 
     async def _home(self, place: str) -> SourceError | None:
         """Read the page that a person named. If it leads elsewhere on the site, that is the site's path."""
-        if not await self._robots.allows(place):
+        if not await self.robots.allows(place):
             raise Refused(place, "disallowed by robots.txt. One page can be added by itself: quire add URL")
         (url,) = self._new([place])
         etag, last_modified = self.known.get(url, (None, None))
@@ -85,7 +85,7 @@ class SiteCrawler(Crawler):
 
     async def _listed(self) -> list[str]:
         """The pages that sitemaps list."""
-        listing = Listing(self.fetcher, self._robots, self.scope, self.config.web)
+        listing = Listing(self.fetcher, self.robots, self.scope, self.config.web)
         await listing.read()
         self._modified = listing.pages
         self.visit.notes += listing.notes
@@ -106,7 +106,7 @@ class SiteCrawler(Crawler):
 
     async def _read(self, url: str) -> None:
         """Read a page, pass it on, and remember its links. Raises SourceError."""
-        if not await self._robots.allows(url):
+        if not await self.robots.allows(url):
             self._left[_DISALLOWED].append(url)
             return
         etag, last_modified = self._validators(url)
@@ -128,7 +128,7 @@ class SiteCrawler(Crawler):
         """Whether a URL is the first to lead to a page. The others are other names of it."""
         if url == page:
             return True
-        self._ends[url] = page
+        self.ends[url] = page
         if key_of(page) in self._queued and key_of(page) != key_of(url):
             return False
         self._queued[key_of(page)] = page
@@ -136,21 +136,21 @@ class SiteCrawler(Crawler):
 
     async def _store(self, page: str, response: Response) -> None:
         if response.kind != "html":
-            await self._hand_on(page, response)
+            await self.hand_on(page, response)
             links = await in_thread(links_of, response) if response.kind == "markdown" else []
             self._graph[page] = self.scope.pages(links)
             return
-        article = await self._article(page, response, links=True)
+        article = await self.article(page, response, links=True)
         own = self.scope.page(article.canonical) if article.canonical else ""
         if own and is_twin(page, own) and not self._claims(page, own):
             return
-        page = self._ends.get(page, page)
+        page = self.ends.get(page, page)
         self._graph[page] = [] if "nofollow" in article.robots else self.scope.pages(article.links)
         if "noindex" in article.robots:
             self._unindexed.add(page)
             self._left[_UNINDEXED].append(page)
         else:
-            await self._hand_on_article(page, response, article)
+            await self.hand_on_article(page, response, article)
 
     # ----------------------------------------------------------------------------------- levels
 
@@ -166,7 +166,7 @@ class SiteCrawler(Crawler):
                 self._tell_over(len(level) - len(some))
             if not some:
                 return
-            progress.begin(f"reading {target_of(self._site).host}", len(some), "pages")
+            progress.begin(f"reading {target_of(self.place).host}", len(some), "pages")
             await self._level(some, progress)
             level = self._next(seen)
             depth -= 1
@@ -233,7 +233,7 @@ class SiteCrawler(Crawler):
         async def read(url: str) -> None:
             try:
                 response = await self.fetcher.get(url)
-                article = await self._article(url, response, links=True)
+                article = await self.article(url, response, links=True)
                 self._graph[url] = [] if "nofollow" in article.robots else self.scope.pages(article.links)
             except SourceError:
                 self.visit.unsure = UNREAD
@@ -244,7 +244,7 @@ class SiteCrawler(Crawler):
 
     def _reached(self, listed: Iterable[str]) -> set[str]:
         """The pages that sitemaps list or that can be reached by links, read or not."""
-        reached, waiting = set[str](), [self._site, *listed]
+        reached, waiting = set[str](), [self.place, *listed]
         while waiting:
             page = self._current(waiting.pop())
             if page not in reached:
@@ -255,7 +255,7 @@ class SiteCrawler(Crawler):
     def _current(self, url: str) -> str:
         """The URL that a page is stored under: as first asked for, after redirects, as it calls itself."""
         url = self._queued.get(key_of(url), url)
-        while (end := self._ends.get(url, url)) != url and end not in self.visit.failed:
+        while (end := self.ends.get(url, url)) != url and end not in self.visit.failed:
             url = end
         return url
 
@@ -265,7 +265,7 @@ class SiteCrawler(Crawler):
         failed = self.visit.failed.keys() - self.visit.gone - {"limit"}
         if self._cut:
             self.visit.unsure = f"the crawl was cut at {self._cut}"
-        elif failed or self._site in self.visit.failed:
+        elif failed or self.place in self.visit.failed:
             self.visit.unsure = UNREAD
         for why, urls in self._left.items():
             links = "1 link was" if len(urls) == 1 else f"{len(urls):,} links were"

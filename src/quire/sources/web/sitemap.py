@@ -34,7 +34,7 @@ class BadSitemap(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Listed:
     """A page or a sitemap that a sitemap lists."""
 
     url: str  # as written
@@ -46,12 +46,12 @@ class Sitemap:
     """What one sitemap lists."""
 
     is_index: bool = False  # the entries are sitemaps
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Listed] = field(default_factory=list)
     is_cut: bool = False  # it lists more
     size: int = 0  # bytes, decompressed
 
 
-def parse(content: bytes, max_bytes: int) -> Sitemap:
+def read_sitemap(content: bytes, max_bytes: int) -> Sitemap:
     """The entries of a sitemap. Raises BadSitemap."""
     found = Sitemap()
     for entry in _entries(_unpacked(content, max_bytes, found), found):
@@ -78,7 +78,7 @@ def _unpacked(content: bytes, max_bytes: int, found: Sitemap) -> Iterator[bytes]
         raise BadSitemap("ends in the middle")
 
 
-def _entries(pieces: Iterator[bytes], found: Sitemap) -> Iterator[Entry]:
+def _entries(pieces: Iterator[bytes], found: Sitemap) -> Iterator[Listed]:
     first = next(pieces, b"")
     if first.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
         yield from _xml(first, pieces, found)
@@ -86,19 +86,19 @@ def _entries(pieces: Iterator[bytes], found: Sitemap) -> Iterator[Entry]:
         yield from _lines(first, pieces)
 
 
-def _lines(first: bytes, pieces: Iterator[bytes]) -> Iterator[Entry]:
+def _lines(first: bytes, pieces: Iterator[bytes]) -> Iterator[Listed]:
     """The URLs of a plain-text sitemap, one in a line."""
     whole = BytesIO(first + b"".join(pieces))
     for line in whole:
         text = line[: _LONGEST + 1].decode("utf-8-sig", "replace").strip()
         if len(text) <= _LONGEST and _LINES.fullmatch(text):
-            yield Entry(text)
+            yield Listed(text)
 
 
 # ------------------------------------------------------------------------------------------- XML
 
 
-def _xml(first: bytes, pieces: Iterator[bytes], found: Sitemap) -> Iterator[Entry]:
+def _xml(first: bytes, pieces: Iterator[bytes], found: Sitemap) -> Iterator[Listed]:
     from xml.parsers.expat import ExpatError
 
     reader = _Reader()
@@ -129,9 +129,9 @@ class _Reader:
         self._depth = 0
         self._field = ""
         self._values: dict[str, str] = {}
-        self._found: list[Entry] = []
+        self._found: list[Listed] = []
 
-    def take(self) -> list[Entry]:
+    def take(self) -> list[Listed]:
         """The entries since the last call."""
         found, self._found = self._found, []
         return found
@@ -160,7 +160,7 @@ class _Reader:
         elif self._depth == 1:
             url = self._values.pop("loc", "").strip()
             if url and len(url) <= _LONGEST:
-                self._found.append(Entry(url, time_of(self._values.get("lastmod", ""))))
+                self._found.append(Listed(url, time_of(self._values.get("lastmod", ""))))
             self._values = {}
 
 

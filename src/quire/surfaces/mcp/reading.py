@@ -16,6 +16,7 @@ from pydantic import Field
 from quire.address import meant, of_document
 from quire.config import TokenSettings
 from quire.errors import NoResults, no_collection
+from quire.result import link_of
 from quire.sources.entries import KINDS
 from quire.surfaces import recalled, render
 from quire.surfaces.mcp.arguments import (
@@ -121,6 +122,7 @@ def _result(number: int, result: Result) -> str:
     about += _written(result.kind, result.updated_at, result.tags)
     about += [f"{_lines(result)}, about {_size(result)}"]
     about += ["the file has changed since"] if result.stale else []
+    about += [on_one_line(link_of(result))] if link_of(result) else []
     trail, snippet = on_one_line(" › ".join(result.trail)), on_one_line(result.snippet)
     above = "" if snippet.startswith(trail) else f"> {trail}\n"
     return f"> {number}. {on_one_line(result.address)} ({', '.join(about)})\n{above}> {snippet}"
