@@ -40,6 +40,7 @@ class SiteCrawler(PageReader):
         self._forms = {key_of(url): url for url in sorted(self.held)}  # a page keeps the URL it is known by
         self._queued: dict[str, str] = {}  # pages that were or will be asked for, by their keys
         self._graph: dict[str, list[str]] = {}  # what each page that was read links to
+        self._pages: dict[str, str] = {}  # links as written, and the pages they lead to: most come many times
         self._modified: dict[str, datetime] = {}  # as sitemaps say
         self._left: defaultdict[str, list[str]] = defaultdict(list)  # links that were not followed, by reason
         self._unindexed: set[str] = set()
@@ -66,9 +67,8 @@ class SiteCrawler(PageReader):
         if not await self.robots.allows(place):
             raise Refused(place, "disallowed by robots.txt. One page can be added by itself: quire add URL")
         (url,) = self._new([place])
-        etag, last_modified = self.known.get(url, (None, None))
         try:
-            response = await self.fetcher.get(url, etag=etag, last_modified=last_modified)
+            response = await self._get(url)
             if not self.scope.page(response.final_url):
                 self._move(place, response.final_url)
             await self._take(url, response)
@@ -109,11 +109,14 @@ class SiteCrawler(PageReader):
         if not await self.robots.allows(url):
             self._left[_DISALLOWED].append(url)
             return
+        await self._take(url, await self._get(url))
+
+    async def _get(self, url: str) -> Response:
+        """The response for a page; 304 only if it is the same page that has not changed."""
         etag, last_modified = self._validators(url)
         response = await self.fetcher.get(url, etag=etag, last_modified=last_modified)
-        if response.status == 304 and response.final_url != url:  # validators of another page
-            response = await self.fetcher.get(url)
-        await self._take(url, response)
+        moved = response.status == 304 and response.final_url != url
+        return await self.fetcher.get(url) if moved else response
 
     async def _take(self, url: str, response: Response) -> None:
         page = self.scope.page(response.final_url)
@@ -138,19 +141,26 @@ class SiteCrawler(PageReader):
         if response.kind != "html":
             await self.hand_on(page, response)
             links = await in_thread(links_of, response) if response.kind == "markdown" else []
-            self._graph[page] = self.scope.pages(links)
+            self._graph[page] = self._in_scope(links)
             return
         article = await self.article(page, response, links=True)
         own = self.scope.page(article.canonical) if article.canonical else ""
         if own and is_twin(page, own) and not self._claims(page, own):
             return
         page = self.ends.get(page, page)
-        self._graph[page] = [] if "nofollow" in article.robots else self.scope.pages(article.links)
+        self._graph[page] = [] if "nofollow" in article.robots else self._in_scope(article.links)
         if "noindex" in article.robots:
             self._unindexed.add(page)
             self._left[_UNINDEXED].append(page)
         else:
             await self.hand_on_article(page, response, article)
+
+    def _in_scope(self, links: Iterable[str]) -> list[str]:
+        """The pages of the site that links lead to, each once."""
+        for link in links:
+            if link not in self._pages:
+                self._pages[link] = self.scope.page(link)
+        return list(dict.fromkeys(filter(None, map(self._pages.__getitem__, links))))
 
     # ----------------------------------------------------------------------------------- levels
 
@@ -234,7 +244,7 @@ class SiteCrawler(PageReader):
             try:
                 response = await self.fetcher.get(url)
                 article = await self.article(url, response, links=True)
-                self._graph[url] = [] if "nofollow" in article.robots else self.scope.pages(article.links)
+                self._graph[url] = [] if "nofollow" in article.robots else self._in_scope(article.links)
             except SourceError:
                 self.visit.unsure = UNREAD
             progress.advance(1)
