@@ -1,12 +1,14 @@
 """Anchors: the ids on a page that lead to its headings and definitions, and where these are in the markdown.
 
 While a page is written, a mark stands before each heading that has an id. The converter carries it along, and
-`located` takes it out again. Always: the text is the same as without marks.
+`located` takes it out again. Always: the text is the same as without marks. Where a mark may change it, the
+page is converted without marks too: both have the same lines.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 
 from quire.html.content import is_container
@@ -17,6 +19,8 @@ Anchor = tuple[int, str]  # the offset of a line in the text, in characters, and
 # Characters that no text uses; text.py takes them out of the page.
 _OPEN, _CLOSE = "\ufdd2", "\ufdd3"
 _MARK = re.compile(f"{_OPEN}([0-9]+){_CLOSE}")
+# Before anything but a letter or code, a mark may change what the converter escapes or trims.
+_IN_THE_WAY = re.compile(rf"{_CLOSE}(?![^\W\d_]|`)")
 _TAG = re.compile(r"\s*(?:<(?!(?:code|pre|img)\b)[^<>]*>\s*)*")
 LONGEST = 200  # characters of an id
 
@@ -64,10 +68,25 @@ def _inner_id(element: Element) -> str:
     return next((found for inner in element.elements() if (found := inner.anchor or own_id(inner))), "")
 
 
-def located(text: str, ids: list[str]) -> tuple[str, tuple[Anchor, ...]]:
-    """The text without marks, and the anchors: each at the start of the line that its mark was in."""
+def located(html: str, ids: list[str], convert: Callable[[str], str]) -> tuple[str, tuple[Anchor, ...]]:
+    """The markdown of a page without its marks, and the anchors: each at the start of its mark's line."""
+    text = convert(html)
     if not ids:
         return text, ()
+    if not _IN_THE_WAY.search(text):
+        return _taken_out(text, ids)
+    plain = convert(_MARK.sub("", html))
+    starts = [0, *(found.end() for found in re.finditer("\n", plain))]
+    lines = text.split("\n")
+    if len(lines) != len(starts):
+        return plain, ()
+    marks = (
+        (start, mark) for start, line in zip(starts, lines, strict=True) for mark in _MARK.finditer(line)
+    )
+    return plain, tuple((start, ids[int(mark[1])]) for start, mark in marks)
+
+
+def _taken_out(text: str, ids: list[str]) -> tuple[str, tuple[Anchor, ...]]:
     found = [*_MARK.finditer(text)]
     edges = [(0, 0), *(mark.span() for mark in found), (len(text), len(text))]
     pieces = [text[end:start] for (_, end), (start, _) in pairwise(edges)]

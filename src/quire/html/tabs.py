@@ -32,7 +32,7 @@ def _label(around: Element) -> None:
         if row and panels:
             _move(row, panels)
             row, panels = None, []
-        elif row and child:
+        elif row and child is not None and not _is_row(child):
             _move(row, _inner(child))  # panels in a box beside the row
             row = None
         if child is not None and _is_row(child):

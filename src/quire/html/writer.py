@@ -49,8 +49,12 @@ def write_markdown(
         extract_metadata=False,
         preprocessing=PreprocessingOptions(enabled=False),
     )
-    text = convert("".join(writer.parts), options).content or ""
-    return located(text.replace(LESS, "\\<").replace(AND, "\\&"), writer.marks.ids)
+
+    def converted(html: str) -> str:
+        text = convert(html, options).content or ""
+        return text.replace(LESS, "\\<").replace(AND, "\\&")
+
+    return located("".join(writer.parts), writer.marks.ids, converted)
 
 
 class _Writer:
