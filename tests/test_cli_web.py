@@ -81,7 +81,7 @@ def test_a_site_is_added_with_what_failed_and_what_was_left(web: Site, place: Pa
     assert "1 links lead to other sites" in err
     out, _ = run(place, "add", url, code=3)
     assert out.startswith("0 added, 0 updated, 3 unchanged, 1 failed: ")
-    assert run(place, "search", "about", "-c", "127.0.0.1")[0].count("127.0.0.1:") == 2
+    assert run(place, "search", "about", "-c", "127.0.0.1")[0].count(". 127.0.0.1:") == 2
 
 
 def test_refresh_and_what_it_would_do(web: Site, place: Path) -> None:
@@ -151,7 +151,10 @@ def test_loopback_is_refused_until_it_is_allowed(web: Site, tmp_path: Path) -> N
 def test_a_site_that_says_nothing_of_itself(web: Site, place: Path) -> None:
     """A clear error, with what to do next."""
     _, err = run(place, "add", web.url("/llms.txt"), code=4)
-    assert "has neither llms.txt nor llms-full.txt. Add a page by its URL, such as quire add https://" in err
+    assert (
+        "has neither llms.txt nor llms-full.txt. To read it by its sitemap and links: quire add --site http"
+        in err
+    )
 
 
 def test_what_is_not_there_exits_with_1(web: Site, place: Path) -> None:

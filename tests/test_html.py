@@ -554,6 +554,12 @@ MEGABYTE = 1_000_000
         ("<table><tr>" + "<td>x" * 5_000 + "<tr><td>x" * 5_000, "x"),
         ("<table>" + "<tr><td colspan=99999 rowspan=99999>x" * 1_000, "x"),
         ("x" * 10 * MEGABYTE, "xxx"),
+        ("<main>" + "<h2 id=x></h2>" * 20_000 + "<p>x", "x"),
+        ("<main>" + "<a id=x></a>" * 20_000 + "<h2>x", "x"),
+        ("<main>" + "<p></p><h2>x</h2>" * 10_000, "x"),
+        ("<main>" + "<ul role=tablist><li>x</ul>" * 20_000, "x"),
+        ("<main><div class=summary-table><div class=table-header>a</div>" + "<div>x</div>" * 20_000, "x"),
+        ("<main><table><tr><td>" + "<dl><dt id=x>x</dl>" * 10_000, "x"),
     ],
     ids=lambda value: repr(value[:16]) + str(len(value)),
 )

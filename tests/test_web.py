@@ -31,7 +31,7 @@ from quire.ingest.report import Report
 from quire.library import Library
 from quire.progress import Silent
 from quire.sources import names
-from quire.sources.web import PagePool, crawl, pool
+from quire.sources.web import PagePool, pool, reader
 from quire.sources.web.response import Response
 from quire.sources.web.urls import same_site
 from quire.stores.sqlite import SqliteStore
@@ -650,7 +650,9 @@ def test_a_site_that_says_nothing_of_itself_is_a_clear_error(
 ) -> None:
     """Issue: nothing at all there → a clear error, also where a server has a page for every path."""
     serve(web)
-    with pytest.raises(NotFound, match=r"has neither llms\.txt nor llms-full\.txt\. Add a page by its URL"):
+    with pytest.raises(
+        NotFound, match=r"has neither llms\.txt nor llms-full\.txt\. .*: quire add --site http"
+    ):
         library.add(web.url("/llms.txt"))
     assert library.documents() == []
 
@@ -1387,7 +1389,7 @@ def end_reader_of(content: bytes | str) -> None:
 
 def fatal_article(response: Response, links: bool) -> html.Article:
     end_reader_of(response.content)
-    return crawl._article(response, links)
+    return reader._article(response, links)
 
 
 def fatal_packed(job: ingested._PageJob) -> bytes | None:
@@ -1409,7 +1411,7 @@ def test_a_page_that_ends_its_reader_fails_alone(
     for page in pages:
         web.page(page, HTML.replace(b"Welcome", b"fatal" if page == "/page7" else b"Changed"))
     if step == "conversion":
-        monkeypatch.setattr(crawl, "_article", fatal_article)
+        monkeypatch.setattr(reader, "_article", fatal_article)
     else:
         monkeypatch.setattr(ingested, "_packed", fatal_packed)
     report = library.add(url)

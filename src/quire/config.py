@@ -188,6 +188,7 @@ class WebSettings:
     proxy: str = guarded("")  # the proxies of the environment are not used
     max_pages: int = at_most(1000)  # of one site
     max_depth: int = at_most(1)  # steps from llms.txt: 1 is the pages it names, 2 also what those link to
+    site_depth: int = at_most(10)  # steps of links from the pages that --site starts with
     concurrency: int = at_most(8)  # pages under way at once
 
     def __post_init__(self) -> None:
@@ -198,6 +199,7 @@ class WebSettings:
         _within("per_host", self.per_host, 1, 1000)
         _within("max_pages", self.max_pages, 1, 1_000_000)
         _within("max_depth", self.max_depth, 1, 20)
+        _within("site_depth", self.site_depth, 0, 100)
         _within("concurrency", self.concurrency, 1, 1000)
 
 

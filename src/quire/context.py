@@ -21,7 +21,7 @@ from typing import NamedTuple
 from quire import sentences
 from quire.config import ContextSettings
 from quire.errors import SettingError, nearest
-from quire.location import Places
+from quire.location import Places, link_to
 from quire.tokens import Counter
 from quire.tree import Section, Tree
 
@@ -97,6 +97,7 @@ class Passage:
     verified: bool = True  # the whole document was compared with its checksum
     strength: str = "none"  # of the best match in it: strong, weak or none
     location: str | None = None  # where it is in the original, such as `page 12`; None if lines say it
+    link: str | None = None  # of a page on the web: opens it there
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +350,7 @@ class _Packing:
             byte_end=byte_end,
             tokens=self.counter.count(source.text, start, end),
             promotion=source.promotion,
+            link=link_to(source.places, start, source.url, None),
             reason=piece.reason,
             strength=self._strength(piece),
         )

@@ -161,8 +161,13 @@ class NotFound(SourceError):
     code = "not_found"
 
     def __init__(self, source: str, reason: str, status: int) -> None:
-        self.status = status
+        self.status = status  # 200: the page itself says so
         super().__init__(source, reason, status=status)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the server says that there is no such page, and not only that it does not show it."""
+        return self.status in (404, 410)
 
 
 class TransientError(SourceError):

@@ -6,6 +6,7 @@ Always: the starts are ascending character offsets of the text; a place ends whe
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 ANCHOR = "anchor"  # the unit of a web page: ids of its headings
+_ESCAPED = re.compile(r"[^\w!$&'()*+,;=:@/?.~-]", re.ASCII)  # what a fragment of a URL does not hold
 _LINKED = ("page",)  # units that viewers open as `file.pdf#page=12`
 
 
@@ -38,7 +40,7 @@ class Places:
         if self.unit in _LINKED:
             return f"{self.unit}={self._number(start)}"
         found = bisect_right(self.starts, start)
-        return self.names[found - 1] if self.unit == ANCHOR and found else ""
+        return _ESCAPED.sub(_code, self.names[found - 1]) if self.unit == ANCHOR and found else ""
 
     def _number(self, char: int) -> int:
         return max(1, bisect_right(self.starts, char))
@@ -71,3 +73,7 @@ def anchors(found: Iterable[tuple[int, str]]) -> Places | None:
     """The places of a web page, from the offsets and ids of its headings; None if it has none."""
     pairs = sorted(found)
     return Places(ANCHOR, tuple(at for at, _ in pairs), tuple(name for _, name in pairs)) if pairs else None
+
+
+def _code(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))

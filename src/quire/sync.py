@@ -16,7 +16,7 @@ from typing import Any
 from quire import memory, redact
 from quire.address import is_in_collection, of_document
 from quire.config import Config
-from quire.errors import NoResults, NotFound, SourceError, Unreadable
+from quire.errors import NoResults, NotFound, SettingError, SourceError, Unreadable
 from quire.ingest import apply, named, pages, remaking
 from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Item, Plan
 from quire.ingest.report import Report
@@ -56,6 +56,7 @@ class Named:
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] | None = None
     keep: bool | None = None
+    site: bool = False  # all that is under a URL, without llms.txt
 
 
 # ---------------------------------------------------------------------------------------- adding
@@ -68,22 +69,20 @@ def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
     is gone.
     """
     all_known = store.sources()
-    source = _web_source(wanted) if is_web(wanted.place) else None
-    if source is None:
-        named_so = (wanted.place, wanted.collection, wanted.kind)
+    named_so = (wanted.place, wanted.collection, wanted.kind)
+    if is_web(wanted.place) or (wanted.site and not Path(wanted.place).exists()):
+        source = pages.web_source(all_known, *named_so, site=wanted.site)
+    elif wanted.site:
+        raise SettingError("site", f"{wanted.place} is a file or folder. Sites are on the web")
+    else:
         source = named.path_source(store, all_known, *named_so, config)
     memory.check_collection(store, source.collection, source.kind)
-    known = next((s for s in all_known if _is_same(s, source)), None)
+    known = next((s for s in all_known if s.seq == source.seq), None)
     if known is None and source.type in ("file", "folder"):
         others = [s for s in all_known if wanted.collection in (None, s.collection)]
         named.check_moved(store, others, source, config)
     source = known or replace(source, added_at=named.now())
     return _narrowed(named.with_options(source, wanted.include, wanted.exclude, wanted.keep), config)
-
-
-def _is_same(one: SourceRow, other: SourceRow) -> bool:
-    key = (one.type, one.place, one.collection, one.kind)  # what their numbers are made of
-    return key == (other.type, other.place, other.collection, other.kind)
 
 
 def _narrowed(source: SourceRow, config: Config) -> SourceRow:
@@ -110,11 +109,11 @@ def is_web(place: str) -> bool:
     return names.is_url(place) or (names.is_site(place) and not is_file)
 
 
-def _web_source(wanted: Named) -> SourceRow:
-    from quire.sources.web import target_of  # a search does not need it
-
-    name = wanted.collection or named.collection_of(target_of(wanted.place).host)
-    return pages.web_source(wanted.place, name, wanted.kind)
+def _drop_first_page(store: Store, site: SourceRow) -> None:
+    """Drop the source of a page that has become the first page of a site: the site holds it now."""
+    page = store.source_now(replace(site, type="page"))
+    if page and not goes_with(store, page):
+        store.drop_sources([page])
 
 
 def add(
@@ -124,7 +123,9 @@ def add(
     source = source_of(store, wanted, config)
     _log_start(source)
     if source.type in ("page", "site"):
-        report = pages.add_pages(store, source, config, progress=progress)
+        report = pages.add_pages(store, source, config, prune=prune, progress=progress)
+        if source.type == "site":
+            _drop_first_page(store, source)
         _note([_checked(source, report, "")], store)
         return _with_places(report, source, store)
     plan = _plan_added(store, source, config, prune)
@@ -160,7 +161,7 @@ def plan_added(
     """The changes that adding a source would make after the earlier plans were applied."""
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
-        return pages.plan_pages(store, source, config)
+        return pages.plan_pages(store, source, config, prune=prune)
     return _plan_added(store, source, config, prune, thorough=True, before=before)
 
 
@@ -266,7 +267,7 @@ def _refresh_one(
 ) -> tuple[Report, str]:
     try:
         if source.type in ("page", "site"):
-            given = {"keeps": gone == NEVER, "remake": remake}
+            given = {"keeps": gone == NEVER, "prune": gone == PRUNE, "remake": remake}
             return pages.add_pages(store, source, config, **given, progress=progress), ""
         options: Any = {"gone": gone, "why_kept": _why_kept(gone), "remake": remake}
         plan = apply.plan(store, source, config, **options, within=within)
@@ -275,12 +276,17 @@ def _refresh_one(
             report.warnings.append(_kept_line(plan))
         return report, plan.problem if gone == AUTO else ""
     except SourceError as problem:
-        if gone == PRUNE and source.type == "page" and isinstance(problem, NotFound):
+        if gone == PRUNE and source.type == "page" and _is_gone(problem):
             rows = [row.seq for row in named.members_of(store, source)]
             return Report(removed=store.leave(source, rows)), problem.reason
         return Report(failed=[Skipped(problem.source, problem.reason, problem.code)]), problem.reason
     except NoResults as problem:  # the source was removed meanwhile
         return Report(warnings=[str(problem)]), ""
+
+
+def _is_gone(problem: SourceError) -> bool:
+    """Whether a page is gone by its server's word. One that is only not shown is not."""
+    return isinstance(problem, NotFound) and problem.is_gone
 
 
 def _why_kept(gone: str) -> str:
@@ -310,7 +316,8 @@ def plans(
         gone = _gone(source, prune, keep)
         try:
             if source.type in ("page", "site"):
-                found.append(pages.plan_pages(store, source, config, keeps=gone == NEVER, remake=remake))
+                how = {"keeps": gone == NEVER, "prune": gone == PRUNE, "remake": remake}
+                found.append(pages.plan_pages(store, source, config, **how))
             else:
                 given: Any = {"gone": gone, "why_kept": _why_kept(gone), "remake": remake}
                 found.append(apply.plan(store, source, config, **given, thorough=True, before=found))
@@ -322,7 +329,7 @@ def plans(
 def _plan_failed(store: Store, source: SourceRow, problem: SourceError, gone: str) -> Plan:
     """The plan of a page or site that cannot be read. If it is gone, pruning removes it."""
     told = f"{problem.source}: {problem.reason}"
-    if source.type == "page" and isinstance(problem, NotFound):
+    if source.type == "page" and _is_gone(problem):
         action = REMOVE if gone == PRUNE else KEEP
         rows = named.members_of(store, source)
         return Plan(

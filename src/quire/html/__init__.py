@@ -10,6 +10,7 @@ unwanted elements and mark the furniture (clean.py); choose the element that hol
 write that element as plain, well-formed HTML, which html-to-markdown converts (writer.py).
 """
 
+from quire.html.anchors import Anchor
 from quire.html.article import Article, to_markdown, whole_to_markdown
 
-__all__ = ["Article", "to_markdown", "whole_to_markdown"]
+__all__ = ["Anchor", "Article", "to_markdown", "whole_to_markdown"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
+from urllib.parse import unquote
 
 from quire.html.class_names import LONGEST_NAME
 from quire.html.content import INSIDE_CONTENT, Candidates, signs_of
@@ -21,7 +22,13 @@ _INVISIBLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidde
 _MAY_BE_FURNITURE = words("nav header footer aside a ul ol")  # whatever their classes and ids
 _ROLES = words("navigation banner contentinfo search dialog alertdialog menu menubar")
 _CONTENT = words("h1 main article pre")
-_LABELS = (("span", "lang"), ("td", "gutter"))  # beside code: its language, its line numbers
+# Beside code: its language, its line numbers, hidden lines. Around text: a link to its source, what opens it,
+# the title of results that a search will show, what only a printer shows.
+_LABELS = (
+    *(("span", "lang"), ("td", "gutter"), ("span", "boring")),
+    *(("a", "src"), ("span", "rightside"), ("span", "sub-heading"), ("summary", "hideme")),
+    *(("h1", "search-results-title"), ("div", "onlyprint")),
+)
 _FURNITURE_LINK = re.compile(
     r"\W*(?:edit|improve|view|show|suggest|report)\b.{0,20}"
     r"\b(?:page|doc|source|on github|on gitlab|edits?|issue)\W*",
@@ -46,7 +53,9 @@ def _weigh(element: Element, found: Candidates, *, inside: bool, in_link: bool) 
         if isinstance(child, str):
             kept.append(child)
             size += len(child.strip())
-        elif not _is_dropped(child):
+        elif _is_dropped(child):
+            element.anchor = element.anchor or _place_of(child)
+        else:
             kept.append(child)
             signs = signs_of(child)
             within = inside or not signs.isdisjoint(INSIDE_CONTENT)
@@ -105,7 +114,7 @@ def _is_hidden(element: Element) -> bool:
 
 
 def _is_label(element: Element) -> bool:
-    """Whether an element is for screen readers or a label beside code, and does not contain the code."""
+    """Whether an element is for screen readers or a label beside code or text, and does not contain it."""
     if element.means("gutter") or any((element.tag, name) in _LABELS for name in element.names):
         return True
     return element.means("unseen") and not any(inner.tag in _CONTENT for inner in element.elements())
@@ -118,6 +127,14 @@ def _is_permalink(link: Element) -> bool:
     if link.get("href").startswith("#") or "anchor" in link.names:
         return not any(map(str.isalnum, link.text())) and not _has_image(link)
     return False
+
+
+def _place_of(dropped: Element) -> str:
+    """The id that a permalink leads to."""
+    if dropped.tag != "a":
+        return ""
+    href = dropped.get("href")
+    return unquote(href[1:]) if href.startswith("#") else dropped.get("id") or dropped.get("name")
 
 
 def _is_alone(element: Element) -> bool:

@@ -10,7 +10,7 @@ from quire.html.elements import BLOCKS, Element, words
 _LANGUAGE = re.compile(
     r"(?:language|lang|highlight-source)-([\w+#.-]{1,30})|(?:highlight|src)-([\w+#]{1,30})"
 )
-_LANGUAGE_AFTER = frozenset({"hljs", "sourcecode", "rust-example-rendered"})
+_LANGUAGE_AFTER = frozenset({"hljs", "sourcecode", "rust-example-rendered", "item-decl"})
 _NO_LANGUAGE = words("default none text plaintext plain txt code lines numberlines notranslate")
 _NEARLY_NOTHING = 80  # other characters that a box around code may hold: a file name, a caption
 _LEVELS = 7

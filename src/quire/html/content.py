@@ -34,6 +34,11 @@ def signs_of(element: Element) -> frozenset[str]:
     return _CONTAINERS.intersection((element.tag, f"#{element.get('id').lower()}", *attributes, *names))
 
 
+def is_container(element: Element) -> bool:
+    """Whether the id of an element says that it holds the content. Such an id leads to no place in it."""
+    return f"#{element.get('id').lower()}" in _CONTAINERS
+
+
 def choose(root: Element, found: Candidates) -> Element:
     """The element with the surest sign that holds most of the page's text; else the whole page."""
     for sign in _SIGNS.split():

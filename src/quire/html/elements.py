@@ -26,6 +26,7 @@ class Element:
     """An element of the page. Its weight and `holds` are known after the sweep."""
 
     __slots__ = (
+        "anchor",
         "attributes",
         "children",
         "holds",
@@ -43,6 +44,7 @@ class Element:
         named = "class" in attributes or "id" in attributes
         self.names = f"{self.get('id')} {self.get('class')}".lower().split() if named else ()
         self.is_furniture = False
+        self.anchor = ""  # the id that a permalink in it names, which is dropped
         self.plain = self.linked = 0  # characters of text, outside and inside links
         self.holds = NOTHING  # the tags in it that matter to its ancestors
 

@@ -52,3 +52,10 @@ def is_markdown_twin(link: Element) -> bool:
     """Whether a link leads to the same page as markdown."""
     kind = link.get("type").partition(";")[0].strip().lower()
     return "alternate" in rel_of(link) and kind in ("text/markdown", "text/x-markdown")
+
+
+def robots_of(metas: Iterable[Element]) -> frozenset[str]:
+    """What a page asks of crawlers in its meta elements: noindex, nofollow. `none` is both."""
+    said = [meta.get("content").lower() for meta in metas if meta.get("name").lower() in ("robots", "quire")]
+    asked = frozenset(re.findall(r"[a-z]+", " ".join(said)))
+    return asked | {"noindex", "nofollow"} if "none" in asked else asked

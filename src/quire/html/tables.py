@@ -30,12 +30,25 @@ def cell_of(child: Element | str) -> Element:
 def is_layout(table: Element, rows: list[list[Element]]) -> bool:
     """Whether a table is only layout, or holds what a markdown cell cannot."""
     inner = {tag for row in rows for cell in row for tag in cell.holds}
-    if table.get("role") in ("presentation", "none") or inner & (HEADINGS | {"table"}):
+    if (
+        table.get("role") in ("presentation", "none")
+        or table.means("codetable")
+        or inner & (HEADINGS | {"table"})
+    ):
         return True
     if "pre" in inner and any("\n" in code_of(e).strip("\n") for e in table.elements() if e.tag == "pre"):
         return True
     widths = [sum(span_of(cell, "colspan") for cell in row) for row in rows]
     return max(widths, default=0) * len(rows) - sum(widths) > _SPARSE + sum(widths)
+
+
+def grid_rows(grid: Element) -> list[list[Element]]:
+    """The rows of a table that is made of boxes: as many in a row as there are boxes in the header."""
+    boxes = [child for child in grid.children if isinstance(child, Element)]
+    width = sum(1 for box in boxes if "table-header" in box.names)
+    for box in boxes:
+        box.tag = "th" if "table-header" in box.names else "td"
+    return [boxes[at : at + width] for at in range(0, len(boxes), width)] if width else []
 
 
 def span_of(cell: Element, name: str) -> int:

@@ -7,7 +7,9 @@ from html import escape
 
 # Characters that no text uses temporarily replace a `<` and a `&` that are not markup.
 LESS, AND = "\ufdd0", "\ufdd1"
-_UNFIT = re.compile(f"[\ud800-\udfff{LESS}{AND}]")
+# The next two mark places: anchors.py writes them.
+_OURS = "\ufdd0\ufdd1\ufdd2\ufdd3"
+_UNFIT = re.compile(f"[\ud800-\udfff{_OURS}]")
 
 
 def normalise(html: str) -> str:
@@ -22,7 +24,7 @@ def _is_fit(html: str) -> bool:
         html.encode()
     except UnicodeEncodeError:
         return False
-    return LESS not in html and AND not in html
+    return not any(ours in html for ours in _OURS)
 
 
 _SPACE = re.compile(r"[ \t\n\f\xa0]{2,}|[\t\n\f\xa0]")  # all but single spaces, the common case

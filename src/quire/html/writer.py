@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from html import escape
 from itertools import islice
 
+from quire.html.anchors import Anchor, Marks, located
 from quire.html.clean import is_admonition
 from quire.html.code import code_of, language_of
 from quire.html.elements import BLOCKS, HEADINGS, TABLE_PARTS, Element
 from quire.html.links import Addresses
-from quire.html.tables import GROUPS, SPANS, cell_of, is_layout, shows, span_of
+from quire.html.tables import GROUPS, SPANS, cell_of, grid_rows, is_layout, shows, span_of
 from quire.html.text import AND, LESS, as_code, as_plain, escaped_text
 
 _MAX_NESTING = 10  # nested lists and quotes: each adds a marker to every line
@@ -35,8 +36,10 @@ _SAYS_NOTHING = re.compile(
 )
 
 
-def write_markdown(element: Element, addresses: Addresses, *, with_furniture: bool = False) -> str:
-    """An element and its content as markdown."""
+def write_markdown(
+    element: Element, addresses: Addresses, *, with_furniture: bool = False
+) -> tuple[str, tuple[Anchor, ...]]:
+    """An element and its content as markdown, and its anchors."""
     from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 
     writer = _Writer(addresses, with_furniture)
@@ -46,8 +49,12 @@ def write_markdown(element: Element, addresses: Addresses, *, with_furniture: bo
         extract_metadata=False,
         preprocessing=PreprocessingOptions(enabled=False),
     )
-    text = convert("".join(writer.parts), options).content or ""
-    return text.replace(LESS, "\\<").replace(AND, "\\&")
+
+    def converted(html: str) -> str:
+        text = convert(html, options).content or ""
+        return text.replace(LESS, "\\<").replace(AND, "\\&")
+
+    return located("".join(writer.parts), writer.marks.ids, converted)
 
 
 class _Writer:
@@ -56,6 +63,7 @@ class _Writer:
     def __init__(self, addresses: Addresses, with_furniture: bool) -> None:
         self.addresses, self.with_furniture = addresses, with_furniture
         self.parts: list[str] = []
+        self.marks = Marks()
         self.nesting = 0
         self.in_heading = False
 
@@ -77,12 +85,18 @@ class _Writer:
 
     def element(self, element: Element) -> None:
         tag = element.tag
+        if element.attributes:
+            self.marks.meet(element, len(self.parts))
         if writes := _WRITES.get(tag):
             writes(self, element)
         elif "math" in element.names or "arithmatex" in element.names:
             self.formula(element)
         elif is_admonition(element):
             self.admonition(element)
+        elif is_signature(element):
+            self.signature(element)
+        elif element.means("grid") and (rows := grid_rows(element)):
+            self.cells(rows)
         elif tag in _INLINE:
             self.wrapped(element, _INLINE[tag])
         elif tag in BLOCKS or tag in TABLE_PARTS:
@@ -104,36 +118,50 @@ class _Writer:
         self.nesting -= 1
 
     def unordered(self, element: Element) -> None:
-        self.nested(element, "ul")
+        if element.means("layout"):
+            self.wrapped(element, "div")
+        else:
+            self.nested(element, "ul")
 
     def ordered(self, element: Element) -> None:
         start = element.get("start")
         self.nested(element, attributes=f' start="{start}"' if _NUMBER.fullmatch(start) else "")
 
     def item(self, element: Element) -> None:
-        self.wrapped(element, "li" if 0 < self.nesting <= _MAX_NESTING else "div")
+        laid_out = element.parent is not None and element.parent.means("layout")
+        self.wrapped(element, "li" if 0 < self.nesting <= _MAX_NESTING and not laid_out else "div")
 
     def heading(self, element: Element) -> None:
         outer, self.in_heading = self.in_heading, True
-        self.wrapped(element, element.tag)
+        if is_signature(element):
+            self.signature(element, element.tag)
+        else:
+            self.parts.append(f"<{element.tag}>{self.marks.before(element, self.parts)}")
+            self.write(element)
+            self.parts.append(f"</{element.tag}>")
         self.in_heading = outer
 
-    def bold(self, element: Element) -> None:
+    def bold(self, element: Element, mark: str = "") -> None:
         """Write a separate line, in bold unless it is bold or code already. A line holds no other blocks."""
         if not element.holds.isdisjoint(_NOT_BOLD):
             self.wrapped(element, "div")
             return
         marked = not element.holds.isdisjoint(("b", "strong", "code"))
-        self.parts.append("<p>" if marked else "<p><strong>")
+        self.parts.append(f"<p>{mark}" if marked else f"<p>{mark}<strong>")
         self.write(element)
         self.parts.append("</p>" if marked else "</strong></p>")
 
     def term(self, element: Element) -> None:
         """Write a term of a definition list; the signature of a function is code."""
-        if "sig" in element.names:
-            self.parts.append(f"<p>{as_code(element.text())}</p>")
+        if is_signature(element):
+            self.signature(element)
         else:
-            self.bold(element)
+            self.bold(element, self.marks.before(element, self.parts))
+
+    def signature(self, element: Element, tag: str = "p") -> None:
+        """Write the signature of a function or a type as code, without the links in it."""
+        if code := as_code(element.text()):
+            self.parts.append(f"<{tag}>{self.marks.before(element, self.parts)}{code}</{tag}>")
 
     def admonition(self, element: Element) -> None:
         """Write a note as a quote whose title is bold."""
@@ -141,10 +169,16 @@ class _Writer:
             if any(_ADMONITION_TITLE.fullmatch(name) for name in inner.names):
                 inner.tag = "summary"
                 break
-        self.nested(element, "blockquote")
+        if any(isinstance(child, Element) and child.tag in BLOCKS for child in element.children):
+            element.children = [child for child in element.children if shows(child)]
+        self.quote(element)
 
-    def empty(self, element: Element) -> None:
-        self.parts.append(f"<{element.tag}>")
+    def quote(self, element: Element) -> None:
+        """Write a quote. After another one, a line break keeps the two apart."""
+        last = next((part for part in reversed(self.parts) if part.strip()), "")
+        if last == "</blockquote>":
+            self.parts.append("<br>")
+        self.nested(element, "blockquote")
 
     def anchor(self, element: Element) -> None:
         """Write a link; only its text if its address is not allowed; nothing if it is empty."""
@@ -192,20 +226,16 @@ class _Writer:
             formula = as_code(source or element.text())
             self.parts.append(f"<p>{formula}</p>" if element.tag in BLOCKS else formula)
 
-    def script(self, element: Element) -> None:
-        """Write superscripts and subscripts so that 10⁶ does not become 106."""
-        short = element.plain <= _SCRIPT_AT_MOST and not element.linked
-        if short and not _PLAIN_SCRIPT[element.tag].fullmatch(element.text()):
-            self.parts.append("^" if element.tag == "sup" else "_")
-        self.write(element)
-
     def table(self, element: Element) -> None:
         """Write a table; as blocks if it is only layout or its cells hold blocks of code."""
         rows = list(self.rows(element))
         if is_layout(element, rows):
             for cell in (cell for row in rows for cell in row):
                 self.wrapped(cell, "div")
-            return
+        else:
+            self.cells(rows)
+
+    def cells(self, rows: list[list[Element]]) -> None:
         self.parts.append("<table>")
         for row in rows:
             self.parts.append("<tr>")
@@ -226,16 +256,28 @@ class _Writer:
                 yield cells
 
 
+def _write_break(writer: _Writer, element: Element) -> None:
+    writer.parts.append(f"<{element.tag}>")
+
+
+def _write_script(writer: _Writer, element: Element) -> None:
+    """Write superscripts and subscripts so that 10⁶ does not become 106."""
+    short = element.plain <= _SCRIPT_AT_MOST and not element.linked
+    if short and not _PLAIN_SCRIPT[element.tag].fullmatch(element.text()):
+        writer.parts.append("^" if element.tag == "sup" else "_")
+    writer.write(element)
+
+
 _WRITES: dict[str, Callable[[_Writer, Element], None]] = {
     **dict.fromkeys(HEADINGS, _Writer.heading),
     **dict.fromkeys(("ul", "menu", "dir"), _Writer.unordered),
     **dict.fromkeys(("code", "kbd", "samp", "tt"), _Writer.code),
     **dict.fromkeys(("pre", "xmp"), _Writer.block),
-    **dict.fromkeys(("br", "hr"), _Writer.empty),
-    **dict.fromkeys(("sup", "sub"), _Writer.script),
+    **dict.fromkeys(("br", "hr"), _write_break),
+    **dict.fromkeys(("sup", "sub"), _write_script),
     "ol": _Writer.ordered,
     "li": _Writer.item,
-    "blockquote": _Writer.nested,
+    "blockquote": _Writer.quote,
     "summary": _Writer.bold,
     "dt": _Writer.term,
     "a": _Writer.anchor,
@@ -243,6 +285,11 @@ _WRITES: dict[str, Callable[[_Writer, Element], None]] = {
     "math": _Writer.formula,
     "table": _Writer.table,
 }
+
+
+def is_signature(element: Element) -> bool:
+    """Whether an element is the signature of a function or a type, and nothing more."""
+    return element.means("signature") and element.holds.isdisjoint(_NOT_BOLD)
 
 
 def _move_into_headings(link: Element) -> None:

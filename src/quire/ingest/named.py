@@ -195,7 +195,7 @@ def _urls(name: str) -> set[str]:
     from quire.sources.web import index_of, normalise_url
 
     try:
-        return {index_of(name) if names.is_site(name) else normalise_url(name)}
+        return {index_of(name), normalise_url(name)} if names.is_site(name) else {normalise_url(name)}
     except SourceError:
         return set()
 

@@ -10,17 +10,19 @@ from __future__ import annotations
 import logging
 import pickle
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from quire import location
 from quire.address import of_document
 from quire.config import Config
 from quire.document import Document
 from quire.errors import LibraryError, Refused
 from quire.fingerprint import why_remade
+from quire.ingest import named
 from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
 from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
@@ -38,13 +40,22 @@ log = logging.getLogger("quire")
 _NOTHING = (None, None)  # the validators of a page that has none
 
 
-def web_source(url: str, collection: str, kind: str) -> SourceRow:
-    """The source of a page or a site. Raises Refused for a URL that Quire does not request."""
+def web_source(
+    known: Iterable[SourceRow], url: str, collection: str | None, kind: str, *, site: bool = False
+) -> SourceRow:
+    """The source of a page or a site. With `site`, it is all that is under the URL, without llms.txt.
+
+    A site that was named before is found by its URL alone. Raises Refused for a URL that Quire does not
+    request.
+    """
     from quire.sources import web  # loads the HTML parser, which a search does not need
 
-    whole = names.is_site(url)
-    place = web.index_of(url) if whole else web.normalise_url(url)
-    return SourceRow("site" if whole else "page", place, place, collection, kind)
+    by_index = names.names_index(url) or (names.is_site(url) and not site)
+    place = web.index_of(url) if by_index else web.normalise_url(url)
+    name = collection or named.collection_of(web.target_of(url).host)
+    whole = SourceRow("site", place, place, name, kind)
+    is_whole = site or by_index or any(source.seq == whole.seq for source in known)
+    return whole if is_whole else replace(whole, type="page")
 
 
 def add_pages(
@@ -53,15 +64,17 @@ def add_pages(
     config: Config,
     *,
     keeps: bool = False,
+    prune: bool = False,
     remake: bool = False,
     progress: Progress | None = None,
 ) -> Report:
-    """Update a page or a site in a store. With `keeps`, nothing is removed.
+    """Update a page or a site in a store.
 
+    With `keeps`, nothing is removed; with `prune`, also pages of a site that their server says are gone.
     Raises SourceError if nothing is there.
     """
     started, report, told = time.monotonic(), Report(), progress or Silent()
-    found = look_at_pages(store, source, config, remake=remake, progress=progress)
+    found = look_at_pages(store, source, config, prune=prune, remake=remake, progress=progress)
     store.put_sources([source])
     gone = [] if keeps else [row.seq for row in found.gone]
     number, members = source.seq, store.members(source.collection, source.kind, source) if gone else []
@@ -88,16 +101,26 @@ def add_pages(
 
 
 def plan_pages(
-    store: Store, source: SourceRow, config: Config, *, keeps: bool = False, remake: bool = False
+    store: Store,
+    source: SourceRow,
+    config: Config,
+    *,
+    keeps: bool = False,
+    prune: bool = False,
+    remake: bool = False,
 ) -> Plan:
     """The changes that a page or a site would make. Raises SourceError if nothing is there."""
-    found = look_at_pages(store, source, config, remake=remake)
+    found = look_at_pages(store, source, config, prune=prune, remake=remake)
     old = {row.path: row for row in store.documents(Filters(source.collection, (source.kind,)))}
     items = [_item(new, old.get(new.path)) for new in found.new]
     gone = KEEP if keeps else REMOVE
-    items += [Item(gone, row.path, "the site no longer links it", row=row) for row in found.gone]
+    items += [Item(gone, row.path, _why_gone(row, found), row=row) for row in found.gone]
     items += [Item(SKIP, failed.source, failed.reason, code=failed.code) for failed in found.failed]
     return Plan(source, tuple(sorted(items, key=lambda item: item.path)), found.unchanged)
+
+
+def _why_gone(row: DocumentRow, found: Looked) -> str:
+    return "the server has no such page" if row.url in found.missing else "the site no longer links it"
 
 
 def _item(new: Prepared, old: DocumentRow | None) -> Item:
@@ -114,7 +137,7 @@ class Looked:
 
     new: Sequence[Prepared]  # pages that are new or have changed, or are to be cut again
     gone: list[DocumentRow]  # documents whose pages a site no longer links
-    missing: set[str]  # URLs of linked pages that do not exist
+    missing: set[str]  # URLs of pages that do not exist or are not shown
     validators: dict[int, web.Validators]  # new validators of unchanged documents
     joined: list[DocumentRow]  # unchanged documents that only another source held before
     unchanged: int
@@ -127,6 +150,7 @@ def look_at_pages(
     source: SourceRow,
     config: Config,
     *,
+    prune: bool = False,
     remake: bool = False,
     progress: Progress | None = None,
 ) -> Looked:
@@ -138,16 +162,21 @@ def look_at_pages(
     validators = store.fetched(row.seq for row in pages.known.values())
     known = {url: validators.get(row.seq, _NOTHING) for url, row in pages.known.items()}
     seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
-    visit = _visit(source, seen, pages, config, progress)
+    own = [row for row in rows if row.seq in held]
+    visit = _visit(source, seen, pages, config, {row.url for row in own if row.url}, progress)
+    gone = _gone(own, source, pages, visit, prune) if source.type == "site" else []
+    lost = {row.url for row in gone}
+    pages.new.drop({row.path for row in gone} | pages.unlinked(visit))
     same = {**pages.unchanged, **visit.unchanged}
     same = {url: said for url, said in same.items() if pages.is_wanted(pages.known[url].path)}
+    same = {url: said for url, said in same.items() if url not in lost}
     failed = {**pages.failed, **visit.failed}
     for url in same:
         log.debug("skipped %s: unchanged", pages.known[url].address)
-    own = [row for row in rows if row.seq in held]
+    failed = {url: why for url, why in failed.items() if url not in lost}
     return Looked(
         pages.new.sorted(),
-        _gone(own, pages, visit) if source.type == "site" else [],
+        gone,
         visit.missing,
         {pages.known[url].seq: now for url, now in same.items() if now != known[url]},
         [pages.known[url] for url in same if pages.known[url].seq not in held],
@@ -157,15 +186,31 @@ def look_at_pages(
     )
 
 
-def _gone(own: Iterable[DocumentRow], pages: _Pages, visit: web.Visit) -> list[DocumentRow]:
-    """The documents to remove: unwanted ones, and missing ones unless the crawl is unsure of them."""
-    own = list(own)
+def _gone(
+    own: Sequence[DocumentRow], source: SourceRow, pages: _Pages, visit: web.Visit, prune: bool
+) -> list[DocumentRow]:
+    """The documents to remove: unwanted ones, and missing ones unless the crawl is unsure of them.
+
+    Pages that the site still links but does not have any more go only when pruning.
+    """
     unwanted = [row for row in own if not pages.is_wanted(row.path)]
-    gone = [row for row in own if row.url not in visit.present and pages.is_wanted(row.path)]
-    if gone and visit.unsure:
-        visit.notes.append(f"{len(gone):,} documents were kept that may be gone: {visit.unsure}.")
-        return unwanted
-    return [*unwanted, *gone]
+    wanted = [row for row in own if pages.is_wanted(row.path)]
+    gone = [row for row in wanted if row.url not in visit.present]
+    sure = [row for row in wanted if prune and row.url in visit.gone]
+    if gone and (unsure := visit.unsure or _many_gone(gone, own, source, prune)):
+        if kept := {row.seq for row in gone} - {row.seq for row in sure}:
+            visit.notes.append(f"{len(kept):,} documents were kept that may be gone: {unsure}.")
+        gone = []
+    return list({row.seq: row for row in (*unwanted, *gone, *sure)}.values())
+
+
+def _many_gone(
+    gone: Sequence[DocumentRow], own: Sequence[DocumentRow], source: SourceRow, prune: bool
+) -> str:
+    """Why a crawled site is not believed: its links may be made by a script now."""
+    if prune or names.is_site(source.place) or 2 * len(gone) < len(own):
+        return ""
+    return "half of the pages or more have no link any more. To remove them: quire refresh --prune"
 
 
 def _visit(
@@ -173,15 +218,14 @@ def _visit(
     seen: Mapping[str, web.Validators],
     pages: _Pages,
     config: Config,
+    held: Set[str],
     progress: Progress | None,
 ) -> web.Visit:
     from quire.sources import web
 
-    whole = source.type == "site"
+    given: Any = {"whole": source.type == "site", "held": held, "progress": progress}
     try:
-        return _run(
-            partial(web.read_web, source.place, seen, pages.take, config, whole=whole, progress=progress)
-        )
+        return _run(partial(web.read_web, source.place, seen, pages.take, config, **given))
     except ExceptionGroup as problems:  # from pages read in parallel
         if found := problems.subgroup(LibraryError):
             raise _first(found) from None
@@ -237,6 +281,7 @@ def _packed(job: _PageJob) -> bytes | None:
         root=job.root,
         etag=etag,
         last_modified=last_modified,
+        places=location.anchors(job.page.anchors),
     )
     prepared = replace(prepared, warnings=(*job.page.warnings, *prepared.warnings))
     return pickle.dumps(prepared)
@@ -286,6 +331,16 @@ class _Pages:
         if path in self._options.without or ignore.covers(self._exclude, names, 0):
             return False
         return not self._include or ignore.covers(self._include, names, 0) is not None
+
+    def unlinked(self, visit: web.Visit) -> set[str]:
+        """The paths of new pages that only pages link which nothing links any more."""
+        if visit.unsure:
+            return set()
+        return {
+            path
+            for path in self.new.paths()
+            if (url := self.places.get(path)) not in visit.present and url not in self.known
+        }
 
     async def take(self, pool: web.PagePool, page: web.WebPage) -> None:
         """Prepare a page, unless it is unchanged. Raises LibraryError if it cannot be kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from typing import IO, Self, overload
 from weakref import finalize
@@ -32,6 +32,14 @@ class Spool(Sequence[Prepared]):
             self._file.write(packed)
         self._places.append((path, self._size, len(packed)))
         self._size += len(packed)
+
+    def paths(self) -> list[str]:
+        """The paths of the documents."""
+        return [path for path, _, _ in self._places]
+
+    def drop(self, paths: Set[str]) -> None:
+        """Leave out the documents with these paths."""
+        self._places = [place for place in self._places if place[0] not in paths]
 
     def sorted(self) -> Self:
         """Sort by path; returns itself."""

@@ -50,6 +50,7 @@ class Indexing(Embeddings):
         include: Iterable[str] | None = None,
         exclude: Iterable[str] | None = None,
         keep: bool | None = None,
+        site: bool = False,
         prune: bool = False,
         embed: bool = True,
         progress: Progress | None = None,
@@ -60,16 +61,18 @@ class Indexing(Embeddings):
         its text. Its `source_type` is md, rst or txt; None leaves that to its path and its text. `external`
         documents are other people's: searches find them, but they cannot be promoted.
         `include` and `exclude` are patterns as in .gitignore; `keep` keeps documents whose files are gone.
-        These three are remembered; None leaves them unchanged. `prune` removes documents whose files are
-        gone, now. What is new can be searched by words and meaning at once. Then `embed` deepens that, unless
-        it would take longer than a minute: `Library.embed` does the rest.
+        These three are remembered; None leaves them unchanged. `site` takes all pages under a URL, by its
+        sitemaps and links, without llms.txt. `prune` removes documents whose files are gone, now. What is new
+        can be searched by words and meaning at once. Then `embed` deepens that, unless it would take longer
+        than a minute: `Library.embed` does the rest.
         """
         self._adopt()
         report, kind, since = Report(), _kind(external), time.time_ns() // 1_000_000
         if content is not None:
             format = format_of_type(source_type) if source_type else None
             report.join(self._add_content(content, path, collection or "content", title, kind, format))
-        for wanted in () if content is not None else _named(paths, collection, kind, include, exclude, keep):
+        given = (collection, kind, include, exclude, keep, site)
+        for wanted in () if content is not None else _named(paths, *given):
             report.join(sync.add(self.store, wanted, self.config, prune=prune, progress=progress))
         if embed:
             self._embed_new(report, progress, since=since)
@@ -83,6 +86,7 @@ class Indexing(Embeddings):
         include: Iterable[str] | None = None,
         exclude: Iterable[str] | None = None,
         keep: bool | None = None,
+        site: bool = False,
         prune: bool = False,
         remake: bool = False,
         after: Iterable[Plan] = (),
@@ -95,7 +99,7 @@ class Indexing(Embeddings):
         if not paths:
             return sync.plans(self.store, self.config, prune=prune, keep=bool(keep), remake=remake)
         before, found = list(after), list[Plan]()
-        for wanted in _named(paths, collection, _kind(external), include, exclude, keep):
+        for wanted in _named(paths, collection, _kind(external), include, exclude, keep, site):
             done = [*before, *found]
             found.append(sync.plan_added(self.store, wanted, self.config, prune=prune, before=done))
         return found
@@ -351,13 +355,15 @@ def _named(
     include: Iterable[str] | None,
     exclude: Iterable[str] | None,
     keep: bool | None,
+    site: bool,
 ) -> list[Named]:
     """What to add. Raises SettingError if nothing is named."""
     options = {
         name: None if some is None else tuple(some)
         for name, some in (("include", include), ("exclude", exclude))
     }
-    found = [Named(os.fspath(place), collection, kind, keep=keep, **options) for place in places]
+    about: Any = {"keep": keep, "site": site, **options}
+    found = [Named(os.fspath(place), collection, kind, **about) for place in places]
     if not found:
         raise SettingError("add", "Must provide path, url, or content")
     return found

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from quire import readers
 from quire.config import DEFAULT, DocumentSettings
 from quire.document import Document, encoding_of
-from quire.location import Places
+from quire.location import Places, anchors
 
 WEB_PAGES = (".html", ".htm")
 
@@ -65,8 +65,8 @@ def _page(source: bytes) -> readers.Converted:
 
     declared = declared_charset(source, {})
     charset, warning = (declared, "") if declared else likely_charset(source, "html", {})
-    text = html.to_markdown(source.decode(charset, "replace"), links=False).text
-    return readers.Converted(text, warnings=(warning,) if warning else ())
+    page = html.to_markdown(source.decode(charset, "replace"), links=False)
+    return readers.Converted(page.text, anchors(page.anchors), warnings=(warning,) if warning else ())
 
 
 def digest_of_file(source: bytes) -> str:

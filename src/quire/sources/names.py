@@ -17,11 +17,22 @@ def is_url(source: str) -> bool:
 
 def is_site(source: str) -> bool:
     """Whether a source names a whole site: `example.com`, or an llms.txt with its host."""
-    named = source.partition("://")[2] if is_url(source) else source
-    host, _, path = re.split("[?#]", named)[0].partition("/")
+    host, path = _parts(source)
     if not is_url(source) and not _NAME.fullmatch(host):
         return False
-    return path.rpartition("/")[2] in (INDEX, FULL) or (not is_url(source) and not path)
+    return names_index(source) or (not is_url(source) and not path)
+
+
+def names_index(source: str) -> bool:
+    """Whether a source ends in llms.txt or llms-full.txt."""
+    return _parts(source)[1].rpartition("/")[2] in (INDEX, FULL)
+
+
+def _parts(source: str) -> tuple[str, str]:
+    """The host and the path of a source."""
+    named = source.partition("://")[2] if is_url(source) else source
+    host, _, path = re.split("[?#]", named)[0].partition("/")
+    return host, path
 
 
 _SAYS_MORE = re.compile(r"%(?:2f|3f)|\?.*%(?:23|26|2b|3d)", re.I)  # escapes of characters with a meaning

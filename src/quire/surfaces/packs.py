@@ -28,7 +28,7 @@ def as_xml(found: Context) -> str:
         lines += [
             f'<document index="{passage.number}" address="{_escaped(passage.address)}"'
             f' {_where(passage)} place="{place}">',
-            f"<source>{_escaped(passage.url or passage.path)}</source>",
+            f"<source>{_escaped(passage.link or passage.path)}</source>",
             f"<content>{html.escape(safe_lines(passage.text), quote=False)}</content>",
             "</document>",
         ]

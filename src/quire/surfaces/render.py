@@ -210,7 +210,7 @@ def result_lines(number: int, result: Result, colour: bool) -> tuple[str, ...]:
     return (
         f"{number:>3}. {line(result.address)}",
         f"     {line(' › '.join(result.trail))}  ({where})",
-        *((f"     {line(result.link)}",) if result.link else ()),
+        *((f"     {line(redact.url(result.link))}",) if result.link else ()),
         f"     {drawn(result.snippet, result.highlights if colour else ())}",
     )
 

@@ -3,9 +3,9 @@
 Import it where it is needed: it is slow to load, and a search does not need it.
 """
 
-from quire.sources.web.crawl import read_web
 from quire.sources.web.fetch import Fetcher
 from quire.sources.web.pool import PagePool
+from quire.sources.web.reading import read_web
 from quire.sources.web.urls import index_of, normalise_url, target_of
 from quire.sources.web.visit import Validators, Visit, WebPage
 

@@ -8,70 +8,34 @@ its links are followed.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import TypeVar
+import shlex
+from collections.abc import Iterable
+from typing import Any, TypeVar
 from urllib.parse import urljoin
 
-from quire import html
-from quire.config import Config
 from quire.errors import NotFound, Refused, SourceError, TooLarge
 from quire.progress import Progress, Silent
 from quire.sources.names import FULL, INDEX
 from quire.sources.web import llmstxt
-from quire.sources.web.fetch import Fetcher
 from quire.sources.web.full import pages_of, urls_of
-from quire.sources.web.pool import PagePool, in_thread, run_each
-from quire.sources.web.response import Decoder, Response, decoded
-from quire.sources.web.robots import Robots
-from quire.sources.web.urls import index_of, same_owner, same_site, target_of, twins_of
-from quire.sources.web.visit import Take, Validators, Visit, WebPage
+from quire.sources.web.pool import in_thread, run_each
+from quire.sources.web.reader import UNREAD, PageReader, links_of, without_validators
+from quire.sources.web.response import Decoder, Response
+from quire.sources.web.scope import Scope, key_of
+from quire.sources.web.urls import index_of, same_owner, same_site, target_of
+from quire.sources.web.visit import WebPage
 
 T = TypeVar("T")
 _AT_ONCE = 4  # pages of an llms-full.txt in progress: two processes, and what waits for them
-_LITTLE = 2000  # characters: a longer page is more than a "not found" message
-_GUESSES = 3  # missing markdown twins after which the crawler stops looking for them
-_GONE = re.compile(
-    r"\W*(?:(?:error )?404\b.*|(?:page|document|file) (?:was )?not found\W*.*|not found\W*)", re.I
-)
+_SEVERAL = 3  # pages under its own path that the first page of a site links to
 
 
-async def read_web(
-    place: str,
-    known: Mapping[str, Validators],
-    take: Callable[[PagePool, WebPage], Awaitable[None]],
-    config: Config,
-    *,
-    whole: bool,
-    progress: Progress | None = None,
-) -> Visit:
-    """Read a page, or a `whole` site, and pass its pages to `take`. Raises SourceError."""
-    with PagePool(config.ingest) as pool:
-        async with Fetcher(config.web) as fetcher:
-            crawler = Crawler(fetcher, config, known, partial(take, pool), pool)
-            await (crawler.site(place, progress) if whole else crawler.page(place))
-            return crawler.visit
+class Crawler(PageReader):
+    """Reads a page, or a site by its llms.txt, which is its `place`."""
 
-
-class Crawler:
-    """Reads a page or a site with one fetcher.
-
-    `known` has the validators of the stored pages. Pages that were read are passed to `take`, several in
-    parallel.
-    """
-
-    def __init__(
-        self, fetcher: Fetcher, config: Config, known: Mapping[str, Validators], take: Take, pool: PagePool
-    ) -> None:
-        self.fetcher, self.config, self.known, self.take, self.pool = fetcher, config, known, take, pool
-        self.visit = Visit()
-        self._site = ""  # its llms.txt; "" for a page that a person named
-        self._robots = Robots(fetcher)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self._asked: set[str] = set()  # pages of the site
-        self._ends: dict[str, str] = {}  # where redirects lead
-        self._missing_twins = 0
         self._over = 0  # pages over the limit
 
     # ------------------------------------------------------------------------------------- a page
@@ -79,73 +43,40 @@ class Crawler:
     async def page(self, url: str) -> None:
         """Read the page that a person named and pass it on. Raises SourceError."""
         self.visit.present.add(url)
-        await self._page(url, follow=False)
+        links = await self._page(url, follow=False)
+        scope = Scope.of(url)
+        below = {key_of(page) for page in scope.pages(links)} - {key_of(url)}
+        if url not in self.known and scope.is_home and len(below) >= _SEVERAL:
+            self.visit.notes.append(_one_page(scope, len(below)))
 
     async def _page(self, url: str, *, follow: bool) -> Iterable[str]:
         """Read a page and pass it on; returns its links if they are to be followed."""
         etag, last_modified = (None, None) if follow else self.known.get(url, (None, None))
         response = await self.fetcher.get(url, etag=etag, last_modified=last_modified)
-        if self._site and not same_site(response.final_url, self._site):
+        if self.place and not same_site(response.final_url, self.place):
             raise Refused(url, f"leads to another site, {response.final_url}")
         if response.final_url != url:
-            self._ends[url] = response.final_url
-        if url in self._ends and response.final_url in self._asked:
+            self.ends[url] = response.final_url
+        if url in self.ends and response.final_url in self._asked:
             return ()  # that page is read by itself
         if response.status == 304:
             self.visit.unchanged[url] = (response.etag, response.last_modified)
             return ()
         if response.kind == "html":
             return await self._html(url, response, follow)
-        await self._hand_on(url, response)
-        return await in_thread(_links, response) if follow and response.kind == "markdown" else ()
+        await self.hand_on(url, response)
+        return await in_thread(links_of, response) if follow and response.kind == "markdown" else ()
 
     async def _html(self, url: str, response: Response, follow: bool) -> Iterable[str]:
-        article = await self.pool.do(url, len(response.content), _article, response, follow)
-        if _GONE.fullmatch(article.title.strip()) and len(article.text) < _LITTLE:
-            raise NotFound(url, f"says {article.title.strip()!r}, though its status is 200", 404)
-        if twin := await self._twin((*response.links, *article.alternates), response):
-            await self._hand_on(url, _without_validators(twin))
-        else:
-            plain = replace(response, kind="markdown", charset="utf-8", content=article.text.encode())
-            await self._hand_on(url, plain, article.title)
+        article = await self.article(url, response, links=follow or not self.place)
+        await self.hand_on_article(url, response, article)
         return article.links
-
-    async def _twin(self, named: Iterable[str], response: Response) -> Response | None:
-        """The first twin that exists and is markdown. After several misses, the crawler stops guessing."""
-        for url in dict.fromkeys(named):
-            if found := await self._markdown_at(url, response):
-                return found
-        if self._missing_twins < _GUESSES:
-            for url in twins_of(response.final_url):
-                if found := await self._markdown_at(url, response):
-                    self._missing_twins = 0
-                    return found
-            self._missing_twins += 1
-        return None
-
-    async def _markdown_at(self, url: str, response: Response) -> Response | None:
-        try:
-            if not same_site(url, response.final_url) or (self._site and not await self._robots.allows(url)):
-                return None
-            found = await self.fetcher.get(url)
-        except SourceError:
-            return None
-        return found if found.kind == "markdown" and same_site(found.final_url, response.final_url) else None
-
-    async def _hand_on(
-        self, url: str, response: Response, title: str = "", *, is_searched: bool = True
-    ) -> None:
-        warnings = (response.warning,) if response.warning else ()
-        content = response.content if response.charset in ("utf-8", "utf-8-sig") else decoded(response)
-        format = "text" if response.kind == "text" else "markdown"
-        validators = (response.etag, response.last_modified)
-        await self.take(WebPage(url, title or None, content, format, validators, warnings, is_searched))
 
     # ------------------------------------------------------------------------------------- a site
 
     async def site(self, source: str, progress: Progress | None = None) -> None:
         """Read a site's llms files and pass its pages on. Raises SourceError if there are none."""
-        self._site = index_of(source)
+        self.place = index_of(source)
         index, full = await self._file(INDEX), await self._file(FULL)
         if isinstance(index, SourceError) and isinstance(full, SourceError):
             raise self._nothing(index, full)
@@ -160,7 +91,7 @@ class Crawler:
 
     async def _file(self, name: str) -> Response | SourceError:
         """The response for llms.txt or llms-full.txt."""
-        url = urljoin(self._site, name)
+        url = urljoin(self.place, name)
         try:
             response = await self.fetcher.get(url)
         except SourceError as problem:
@@ -169,22 +100,23 @@ class Crawler:
 
     def _nothing(self, *problems: SourceError) -> SourceError:
         """Why there is nothing to read of a site."""
-        how = "Add a page by its URL, such as quire add https://example.com/guide"
-        neither = NotFound(urljoin(self._site, "."), f"has neither {INDEX} nor {FULL}. {how}", 404)
+        home = urljoin(self.place, ".")
+        how = f"To read it by its sitemap and links: quire add --site {shlex.quote(home)}"
+        neither = NotFound(home, f"has neither {INDEX} nor {FULL}. {how}", 404)
         return next((problem for problem in problems if not isinstance(problem, NotFound)), neither)
 
     async def _index(self, index: Response | SourceError) -> list[str]:
         """Pass on an llms.txt; returns the pages of the site that it links."""
         if isinstance(index, NotFound):
             return []
-        self.visit.present.add(self._site)
+        self.visit.present.add(self.place)
         if isinstance(index, SourceError):
-            self.visit.fail(self._site, index)
+            self.visit.fail(self.place, index)
             self.visit.unsure = f"{INDEX} could not be read"
             return []
-        self._asked.add(self._site)
-        await self._hand_on(self._site, _without_validators(index))
-        wanted, elsewhere = self._new(await in_thread(_links, index))
+        self._asked.add(self.place)
+        await self.hand_on(self.place, without_validators(index))
+        wanted, elsewhere = self._new(await in_thread(links_of, index))
         if elsewhere:
             self.visit.notes.append(f"{elsewhere:,} links lead to other sites and were left.")
         return wanted
@@ -210,7 +142,7 @@ class Crawler:
     async def _pages(self, full: Response, pages: list[llmstxt.FullPage]) -> None:
         """Pass on an llms-full.txt as it is, to be read, and its pages, to be found."""
         self.visit.present.add(full.final_url)
-        await self._hand_on(full.final_url, _without_validators(full), is_searched=False)
+        await self.hand_on(full.final_url, without_validators(full), is_searched=False)
         taken = set(self.visit.present)
         urls = urls_of(pages, full.final_url, taken)
         self.visit.present |= taken
@@ -242,13 +174,30 @@ class Crawler:
             some = self._capped(level, left)
             left -= len(some)
             self._asked.update(some)
-            progress.begin(f"reading {target_of(self._site).host}", len(some), "pages")
+            progress.begin(f"reading {target_of(self.place).host}", len(some), "pages")
             found = await self._level(some, progress, follow=depth > 0)
             if depth and any(url in self.known and url not in found for url in level):
-                self.visit.unsure = "pages that may link to them could not be read"
+                self.visit.unsure = UNREAD
             level, _ = self._new(link for url in some for link in found.get(url, ()))
         read = self._asked - self.visit.failed.keys()
-        self.visit.present -= {url for url, end in self._ends.items() if end in read}
+        self.visit.present -= {url for url, end in self.ends.items() if end in read}
+        if self.visit.unsure == UNREAD:
+            await self._ask_unlinked()
+
+    async def _ask_unlinked(self) -> None:
+        """Ask for pages that may be unlinked, to know which of them are gone by their server's word."""
+        urls = sorted(url for url in self.held - self.visit.present - self.ends.keys() if "#" not in url)
+
+        async def ask(url: str) -> None:
+            etag, last_modified = self.known.get(url, (None, None))
+            try:
+                await self.fetcher.get(url, etag=etag, last_modified=last_modified)
+            except NotFound as problem:
+                self.visit.fail(url, problem)
+            except SourceError:
+                pass  # the note that it is kept says enough
+
+        await run_each(ask, urls[: self.config.web.max_pages], self.config.web.concurrency)
 
     async def _level(self, urls: list[str], progress: Progress, *, follow: bool) -> dict[str, Iterable[str]]:
         """Read pages, a few in parallel; returns the links of those that could be read."""
@@ -256,7 +205,7 @@ class Crawler:
 
         async def read(url: str) -> None:
             try:
-                if not await self._robots.allows(url):
+                if not await self.robots.allows(url):
                     raise Refused(url, "disallowed by robots.txt")
                 found[url] = await self._page(url, follow=follow)
             except SourceError as problem:
@@ -268,8 +217,8 @@ class Crawler:
 
     def _new(self, links: Iterable[str]) -> tuple[list[str], int]:
         """New pages of the site that links lead to, and how many links lead elsewhere."""
-        host, found, elsewhere = target_of(self._site).host, dict[str, None](), 0
-        known = {*self.visit.present, *self._ends.values()}
+        host, found, elsewhere = target_of(self.place).host, dict[str, None](), 0
+        known = {*self.visit.present, *self.ends.values()}
         for link in dict.fromkeys(links):
             try:
                 target = target_of(link)
@@ -283,15 +232,6 @@ class Crawler:
         return list(found), elsewhere
 
 
-def _article(response: Response, links: bool) -> html.Article:
-    return html.to_markdown(decoded(response), response.final_url, links=links)
-
-
-def _links(response: Response) -> list[str]:
-    """The links of an llms.txt, or of another page in markdown."""
-    return [link.url for link in llmstxt.links(decoded(response), response.final_url)]
-
-
-def _without_validators(response: Response) -> Response:
-    """A response without validators: a twin is another URL, and llms.txt is always sent."""
-    return replace(response, etag=None, last_modified=None)
+def _one_page(scope: Scope, below: int) -> str:
+    site = f"quire add --site {shlex.quote(str(scope.home))}"
+    return f"This is one page. It links to {below:,} more under {scope}. To add them all: {site}"

@@ -77,6 +77,7 @@ class _Request:
     etag: str | None
     last_modified: str | None
     left: float
+    is_data: bool = False  # bytes of any type are wanted, not a page
 
     @property
     def url(self) -> str:
@@ -162,7 +163,15 @@ class Fetcher:
 
         Raises Refused, NotFound, NotText, TooLarge, or TransientError when every try failed.
         """
-        request = _Request(target_of(url), accept, etag, last_modified, self._settings.deadline)
+        return await self._try(_Request(target_of(url), accept, etag, last_modified, self._settings.deadline))
+
+    async def download(self, url: str) -> Response:
+        """The bytes at a URL, whatever their type: a sitemap. Raises as `get`, but never NotText."""
+        deadline = self._settings.deadline
+        return await self._try(_Request(target_of(url), "*/*", None, None, deadline, is_data=True))
+
+    async def _try(self, request: _Request) -> Response:
+        """The response to a request, after as many tries as are allowed."""
         tries = 0
         while True:
             try:
@@ -262,7 +271,7 @@ class Fetcher:
         """Raise for content that need not be read."""
         self._check_size(request, int(fields.get("content-length", 0)))
         media = media_of(fields)
-        if BINARY.match(media):
+        if BINARY.match(media) and not request.is_data:
             raise NotText(request.url, f"is {media}, not text")
         if _encoding(fields) not in ENCODINGS:
             raise NotText(request.url, f"is compressed as {_encoding(fields)}, which was not asked for")
@@ -324,6 +333,8 @@ def _response(request: _Request, answer: _Answer) -> Response:
 
 
 def _whole(request: _Request, answer: _Answer) -> Response:
+    if request.is_data:
+        return Response(request.url, str(answer.target), 200, answer.content, "data", "", "", None, None, ())
     media, declared = media_of(answer.fields), declared_charset(answer.content, answer.fields)
     head = answer.content[:_HEAD].decode(declared or "latin-1", "replace")
     kind = kind_of(head, media, answer.target.path)

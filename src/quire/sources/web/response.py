@@ -23,7 +23,7 @@ class Response:
     final_url: str  # after redirects
     status: int  # 200, or 304 for an unchanged page
     content: bytes
-    kind: str  # "markdown", "html" or "text"
+    kind: str  # "markdown", "html" or "text"; "data" for a download
     charset: str  # content.decode(charset, "replace") is the text
     warning: str  # about its charset: it was guessed, or another is declared; empty if there is none
     etag: str | None

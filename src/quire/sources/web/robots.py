@@ -25,13 +25,21 @@ class Robots:
 
     async def allows(self, url: str) -> bool:
         """Whether a page may be read."""
+        return bool((await self._of(url)).can_fetch(url, "quire"))
+
+    async def sitemaps(self, url: str) -> list[str]:
+        """The sitemaps that the server of a page names."""
+        return [str(named) for named in (await self._of(url)).sitemaps]
+
+    async def _of(self, url: str) -> Any:
+        """The rules for a page."""
         from anyio import Lock
 
         origin = normalise_url(urljoin(url, "/"))
         async with self._asking.setdefault(origin, Lock()):
             if origin not in self._rules:
                 self._rules[origin] = await self._fetch(origin)
-        return bool(self._rules[origin].can_fetch(url, "quire"))
+        return self._rules[origin]
 
     async def _fetch(self, origin: str) -> Any:
         """The rules of a server. If it has none, all may be read; if they cannot be fetched, nothing."""

@@ -22,6 +22,7 @@ class WebPage:
     validators: Validators = (None, None)
     warnings: tuple[str, ...] = ()
     is_searched: bool = True  # False: it can be read, and its parts are pages that are found
+    anchors: tuple[tuple[int, str], ...] = ()  # see html.Article; of pages in HTML only
 
 
 Take = Callable[[WebPage], Awaitable[None]]
@@ -33,7 +34,8 @@ class Visit:
 
     present: set[str] = field(default_factory=set)  # URLs of all pages that exist, read or not
     unchanged: dict[str, Validators] = field(default_factory=dict)  # unchanged pages
-    missing: set[str] = field(default_factory=set)  # pages that the server does not have
+    missing: set[str] = field(default_factory=set)  # pages that the server does not have or show
+    gone: set[str] = field(default_factory=set)  # those of them that it says are gone: 404 or 410
     failed: dict[str, Skipped] = field(default_factory=dict)  # pages that could not be read, and why
     notes: list[str] = field(default_factory=list)
     unsure: str = ""  # why `present` may be incomplete
@@ -43,3 +45,5 @@ class Visit:
         self.failed[url] = Skipped(url, problem.reason, problem.code)
         if isinstance(problem, NotFound):
             self.missing.add(url)
+            if problem.is_gone:
+                self.gone.add(url)

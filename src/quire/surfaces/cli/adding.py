@@ -31,6 +31,7 @@ _embeds = click.option(
 )
 @click.option("-c", "--collection", help="The name to file them under; by default the folder's or site's.")
 @click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
+@click.option("--site", is_flag=True, help="All pages under a URL, by its sitemap and links. Remembered.")
 @click.option("--external", is_flag=True, help="They are other people's: never promoted.")
 @click.option(
     "--include", multiple=True, help="Folders and sites: take only what matches, whatever its ending."
@@ -46,6 +47,7 @@ def add(
     sources: tuple[str, ...],
     collection: str | None,
     name: str | None,
+    site: bool,
     external: bool,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -59,9 +61,9 @@ def add(
 
     The library remembers what you named, and its options: quire refresh follows that and nothing else.
     An option that you do not give stays as it was; --exclude '' clears it. Unchanged files are skipped.
-    A site is read by its llms.txt. Text from standard input is named by its content, unless --as names it.
-    Everything can be searched by words and meaning at once; what deepens that and takes longer than a minute
-    is left to quire embed.
+    A site is read by its llms.txt; with --site, by its sitemap and the links under its path. Text from
+    standard input is named by its content, unless --as names it. Everything can be searched by words and
+    meaning at once; what deepens that and takes longer than a minute is left to quire embed.
 
     \b
     Examples:
@@ -70,6 +72,7 @@ def add(
       quire add ./docs --exclude drafts/ --exclude '*.tmp.md'
       quire add https://example.com/guide
       quire add example.com
+      quire add --site https://docs.example.com/
       quire add README.md ./docs -c manual
       quire add ./vendor/docs --external
       cat notes.md | quire add - --as notes.md
@@ -82,10 +85,10 @@ def add(
     if name is not None and "-" not in sources:
         raise click.UsageError("--as names text from standard input, which is the source -. Leave it out.")
     given: dict[str, Any] = {"collection": collection, "external": external, "keep": keep, "prune": prune}
-    given |= {"include": _patterns(include), "exclude": _patterns(exclude)}
+    given |= {"site": site, "include": _patterns(include), "exclude": _patterns(exclude)}
     if dry_run:
         sys.exit(_plan_each(library, sources, given, as_json))
-    if missing := _all_missing(sources):  # no library is made for nothing
+    if not site and (missing := _all_missing(sources)):  # no library is made for nothing
         output.show_report(missing, as_json)
         sys.exit(render.FAILED)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from quire import redact
 from quire.address import meant, of_document
 from quire.config import TokenSettings
 from quire.errors import NoResults, no_collection
@@ -120,7 +121,7 @@ def _result(number: int, result: Result) -> str:
     about += _written(result.kind, result.updated_at, result.tags)
     about += [f"{render.shown_place(result)}, about {_size(result)}"]
     about += ["the file has changed since"] if result.stale else []
-    about += [on_one_line(result.link)] if result.url and result.link else []
+    about += [on_one_line(redact.url(result.link))] if result.url and result.link else []
     trail, snippet = on_one_line(" › ".join(result.trail)), on_one_line(result.snippet)
     above = "" if snippet.startswith(trail) else f"> {trail}\n"
     return f"> {number}. {on_one_line(result.address)} ({', '.join(about)})\n{above}> {snippet}"

@@ -405,7 +405,7 @@ def _index(asked: Add, sources: list[str], job: Job, library: Library) -> Answer
         )
     for source in sources:
         try:
-            report.join(library.add(source, embed=False, progress=job, **given))
+            report.join(library.add(source, site=asked.site, embed=False, progress=job, **given))
         except SourceError as error:
             report.failed.append(Skipped(error.source, error.reason, error.code))
     return _indexed(asked, report, library)

@@ -48,6 +48,7 @@ _BY_HAND = r"quire (?:add|backup|copy|doctor|embed|refresh|remove|restore|source
 _FOR_AGENTS = (
     (re.compile(r"\bSee what there is with: quire list"), "Call list to see what there is"),
     (re.compile(r"\bquire (add) (?:\./docs|https://example\.com/guide)"), r"the tool \1"),
+    (re.compile(r"\bquire (add) --(site) \S+"), r"the tool \1, with \2"),
     (re.compile(r"\bquire (remember) TEXT|\bquire (recall|list|refresh)\b(?! --)"), r"the tool \1\2"),
     (re.compile(r"\bquire (forget|remove) (?!--purge).+"), r"the tool \1"),
     (re.compile(r"\bquire chunks ADDRESS"), "the tool read, with chunks"),

@@ -40,6 +40,7 @@ class Add(Arguments):
     ] = ""
     title: Annotated[str, Field(max_length=500, description="The title of the content.")] = ""
     collection: Annotated[str, Field(max_length=500, description="What to file it under.")] = ""
+    site: Annotated[bool, Field(description="All pages under a URL, not one.")] = False
     external: Annotated[bool, Field(description="Other people's: cannot be promoted.")] = False
     background: Background = False
     cancel: Annotated[
