@@ -18,6 +18,7 @@ from typing import Any
 from quire import address, redact
 from quire.config import Config
 from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable, nearest
+from quire.ingest import repositories
 from quire.ingest.prepare import examined
 from quire.sources import files, names
 from quire.sources.files import FoundFile
@@ -189,12 +190,14 @@ def _address_of(store: Store, name: str) -> str | None:
 
 
 def _urls(name: str) -> set[str]:
-    """The names that a URL or a site can have among the sources."""
-    if not (names.is_url(name) or names.is_site(name)):
-        return set()
-    from quire.sources.web import index_of, normalise_url
-
+    """The names that a repository, a URL or a site can have among the sources."""
     try:
+        if repositories.is_named(name):
+            return {repositories.source_of_name(name, "", "").place}
+        if not (names.is_url(name) or names.is_site(name)):
+            return set()
+        from quire.sources.web import index_of, normalise_url
+
         return {index_of(name) if names.is_site(name) else normalise_url(name)}
     except SourceError:
         return set()

@@ -221,7 +221,8 @@ def _cut_one(job: FileJob, config: Config) -> _Unembedded | Same | Skipped:
     document = Document.from_bytes(source, found.path, collection=job.collection, settings=config.document)
     if job.known == (document.checksum, made_by(config)):
         return Same(seen)
-    origin: dict[str, Any] = {"root": job.root, "size": found.size, "mtime_ns": found.mtime_ns, "seen": seen}
+    origin: dict[str, Any] = {"url": found.url, "root": job.root, "size": found.size}
+    origin |= {"mtime_ns": found.mtime_ns, "seen": seen}
     prepared, texts = _cut(document, config, job.kind, **origin)
     return (replace(prepared, warnings=(warning, *prepared.warnings)) if warning else prepared), texts
 
