@@ -490,7 +490,7 @@ def test_git_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with (
         Library.open(tmp_path / "a.db", create=True) as library,
-        pytest.raises(Unreadable, match="git is not installed.*git-scm"),
+        pytest.raises(Unreadable, match=r"git is not installed.*git-scm"),
     ):
         library.add("https://github.com/o/n")
 
@@ -596,7 +596,7 @@ def test_the_command_adds_repositories(tmp_path: Path, server: GitServer, projec
     out, _ = run(place, "sources")
     assert "repository in project@v1.0: 2 documents" in out
     assert git(project.work, "rev-parse", "HEAD")[:12] in out
-    out, _ = run(place, "search", "walnut", "-c", "project@v1.0")
+    out, _ = run(place, "search", "walnut", "-c", "project")
     assert "project@v1.0:docs/guide.md" in out
     run(place, "sources", "remove", f"{project.url}@v1.0")
     out, _ = run(place, "list")

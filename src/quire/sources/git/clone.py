@@ -150,8 +150,8 @@ class Clone:
         self.git.run("init", "--quiet", "--bare", "--template=", str(self.git.folder))
 
     def _fetch(self) -> None:
-        how = ("--quiet", "--depth=1", "--force", "--no-tags", "--no-recurse-submodules", "--refmap=")
-        how += ("--no-write-fetch-head", "--no-auto-maintenance")
+        how = ["--quiet", "--depth=1", "--force", "--no-tags", "--no-recurse-submodules", "--refmap="]
+        how += ["--no-write-fetch-head", "--no-auto-maintenance"]
         name = "HEAD" if not self.repository.ref else self.head.name
         self.git.run("fetch", *how, "--", self.repository.url, f"+{name}:{_HEAD}")
         if self._commit() is None:
