@@ -593,6 +593,8 @@ def test_the_command_adds_repositories(tmp_path: Path, server: GitServer, projec
     assert "docs/guide.md" in out
     out, err = run(place, "add", f"{project.url}@v1.0")
     assert "2 added" in out + err
+    out, _ = run(place, "where")
+    assert f"clones of repositories: {place / '.cache' / 'quire' / 'repositories'}" in out
     out, _ = run(place, "sources")
     assert "repository in project@v1.0: 2 documents" in out
     assert git(project.work, "rev-parse", "HEAD")[:12] in out

@@ -329,7 +329,7 @@ class WatchSettings:
     debounce: float = at_least(0.5)  # seconds without another change, before changed files are read
     reconcile: float = at_least(600.0)  # seconds between comparisons of all files and folders
     poll: float = at_least(30.0)  # seconds between them where the system does not report changes
-    pages: float = at_least(86_400.0)  # seconds after which pages and sites are read again
+    pages: float = at_least(86_400.0)  # seconds after which pages, sites and repositories are read again
 
     def __post_init__(self) -> None:
         _within("debounce", self.debounce, 0.01, 60)

@@ -187,8 +187,8 @@ class Indexing(Embeddings):
         """Keep the library up to date until `stop` is set: what changes in its sources is read soon after.
 
         `on_change` receives each change to a document, `on_note` what a person should know; without them,
-        the log does. One process at a time watches a library; others wait until it is gone. Pages and sites
-        are read again after `watch.pages` seconds. It goes on if the library is closed meanwhile.
+        the log does. One process at a time watches a library; others wait until it is gone. Pages, sites and
+        repositories are read again after `watch.pages` seconds. Closing the library does not end it.
         """
         from quire import watcher
 

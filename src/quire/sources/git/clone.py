@@ -61,11 +61,11 @@ class Head:
 
 def clone_folder(clone: str) -> Path:
     """Where a clone is. Raises SettingError if the user has no home."""
-    cache = places.cache()
-    if cache is None:
+    clones = places.clones()
+    if clones is None:
         raise SettingError("HOME", "is not set, so there is no place for clones of repositories")
     name = re.sub(r"[^\w.-]+", "-", clone.rpartition("/")[2])[:60].strip("-.")
-    return cache / "repositories" / f"{name}-{hashlib.sha256(clone.encode()).hexdigest()[:16]}"
+    return clones / f"{name}-{hashlib.sha256(clone.encode()).hexdigest()[:16]}"
 
 
 class Clone:

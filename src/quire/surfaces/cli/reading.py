@@ -176,6 +176,8 @@ def list_documents(
 ) -> None:
     """List the documents in a library, and about how many tokens a read of each takes.
 
+    Of collections with versions, such as django@5.2, the newest is marked.
+
     \b
     Examples:
       quire list
@@ -199,9 +201,8 @@ def list_documents(
             size = f"about {render.counted(render.reading_tokens(row), 'token')}"
             mark = ", newest version" if row.collection in newest else ""
             click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({size}{mark})")
-    if (collection is not None and (told := releases.note_newest(collection, known))) or (
-        collection is None and (told := _versions_line(versions))
-    ):
+    told = _versions_line(versions) if collection is None else releases.note_newest(collection, known)
+    if told:
         output.note(render.line(told))
     if not rows and (paths or tags or kind):
         output.note("No document is within these filters.")
