@@ -415,7 +415,8 @@ def test_the_settings_of_the_user_are_not_used(
         ("https://[::1]/x.git", "not at a public address"),
         ("https://a.example:8443/x.git", "names port 8443"),
         ("https://localhost/x.git", "which is not a public address"),
-        ("ssh://git@127.0.0.1/x.git", "not at a public address"),
+        ("ssh://git@127.0.0.1/x.git", "which is not a public address"),
+        ("ssh://git@a.example:2222/x.git", "names port 2222"),
         ("git@localhost:x.git", "which is not a public address"),
         ("git://127.0.0.1/x.git", "not an http or https URL"),
         ("file:///srv/x.git", "not an http or https URL"),
@@ -493,6 +494,109 @@ def test_git_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         pytest.raises(Unreadable, match=r"git is not installed.*git-scm"),
     ):
         library.add("https://github.com/o/n")
+
+
+@needs_git
+def test_git_connects_to_the_address_that_was_checked(
+    tmp_path: Path, server: GitServer, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: the name is looked up once, and git is pinned to what was found."""
+    asked = list[str]()
+
+    def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        return [(0, 0, 0, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr("socket.getaddrinfo", look_up)
+    host = f"quire.invalid:{server.port}"  # a name that no other resolver knows
+    config = override(settings_for(server), {"web": {"allow_hosts": [host]}})
+    with Library.open(tmp_path / "a.db", create=True, config=config) as library:
+        assert library.add(f"http://{host}/project.git").added == 2
+    assert asked == ["quire.invalid"]
+    with (
+        Library.open(tmp_path / "b.db", create=True) as library,
+        pytest.raises(Refused, match=r"127\.0\.0\.1"),
+    ):
+        library.add("http://quire.invalid/project.git")
+
+
+@needs_git
+def test_a_repository_is_read_by_ssh(
+    tmp_path: Path, server: GitServer, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: ssh only if its URL was named; it asks nothing and goes to the checked address."""
+    program, log = tmp_path / "bin" / "ssh", tmp_path / "log"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {log}\nfor last; do :; done\nexec sh -c "$last"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    config = override(settings_for(server), {"web": {"allow_hosts": ["127.0.0.1:22"]}})
+    with Library.open(tmp_path / "a.db", create=True, config=config) as library:
+        assert library.add(f"ssh://git@127.0.0.1{project.bare}:docs").added == 1
+        assert addresses(library) == ["project:docs/guide.md"]
+        assert library.refresh().unchanged == 1
+    for option in ("BatchMode=yes", "HostName=127.0.0.1", "HostKeyAlias=127.0.0.1"):
+        assert option in log.read_text()
+
+
+@needs_git
+def test_paths_and_trees_of_every_kind_are_survived(
+    tmp_path: Path, server: GitServer, project: Project
+) -> None:
+    """BAD_INPUTS: names that are not UTF-8, names with line feeds and colons, deep folders, empty files."""
+    names = [
+        "a\nb.md",
+        "c:d#e.md",
+        "\udcff.md",
+        "-rf.md",
+        "é.md",
+        "x" * 200 + ".md",
+        "/".join("d" * 60) + "/deep.md",
+    ]
+    for number, name in enumerate(names):
+        path = project.work / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Title {number}\n\nBrazil {number}.\n")
+    (project.work / "empty.md").write_bytes(b"")
+    (project.work / "binary.md").write_bytes(bytes(1000))
+    project.push()
+    with open_library(tmp_path / "a.db", server) as library:
+        report = library.add(project.url)
+        assert [one.source for one in report.failed] == ["binary.md"]
+        assert {row.path for row in library.documents()} == {
+            *("README.md", "docs/guide.md", "empty.md", "\\xff.md"),
+            *(name for name in names if name != "\udcff.md"),
+        }
+        assert library.refresh().unchanged == report.added
+
+
+@needs_git
+def test_a_tree_that_repeats_itself_is_stopped(tmp_path: Path, server: GitServer, project: Project) -> None:
+    """BAD_INPUTS: a few objects can stand for billions of files."""
+    blob = git(project.work, "hash-object", "-w", "README.md")
+    lines = [f"100644 blob {blob}\tf{number}.md" for number in range(10)]
+    for _ in range(9):
+        tree = _made_tree(project, lines)
+        lines = [f"040000 tree {tree}\td{number}" for number in range(10)]
+    commit = git(project.work, "commit-tree", _made_tree(project, lines), "-m", "bomb")
+    git(project.work, "push", "--quiet", "--force", str(project.bare), f"{commit}:refs/heads/main")
+    with (
+        open_library(tmp_path / "a.db", server, max_files=20_000) as library,
+        pytest.raises(TooLarge, match="max_files"),
+    ):
+        library.add(project.url)
+
+
+def _made_tree(project: Project, lines: list[str]) -> str:
+    made = subprocess.run(
+        ["git", "mktree"],
+        input="\n".join(lines),
+        cwd=project.work,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return made.stdout.strip()
 
 
 # ----------------------------------------------------------------------------------------- clones

@@ -263,11 +263,10 @@ def _checked_addresses(repository: Repository, config: Config) -> Sequence[str]:
 
     guard = Guard(config.web.allow_hosts, _look_up)
     try:
-        scheme = repository.scheme if repository.is_web else "https"  # the port of ssh is as open as that
-        usual = PORTS[scheme] if repository.is_web else SSH_PORT
-        port = repository.port or usual
-        checked = port if repository.is_web or repository.port else PORTS[scheme]
-        guard.check(Target(scheme, repository.host, checked, f"/{repository.path}"))
+        scheme = repository.scheme if repository.is_web else "https"
+        port = repository.port or (PORTS[scheme] if repository.is_web else SSH_PORT)
+        if repository.is_web or repository.port:  # the usual port of ssh is as open as those of the web
+            guard.check(Target(scheme, repository.host, port, f"/{repository.path}"))
         return _finished(guard.addresses(repository.host, port))
     except Refused as problem:
         raise Refused(repository.place, problem.reason) from None
