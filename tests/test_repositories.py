@@ -624,6 +624,41 @@ def test_a_damaged_or_missing_clone_is_made_again(
 
 
 @needs_git
+def test_a_clone_does_not_grow_without_end(
+    tmp_path: Path, server: GitServer, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: what no commit needs any more leaves the cache."""
+    monkeypatch.setattr("quire.sources.git.clone._MANY_PACKS", 1)
+    with open_library(tmp_path / "a.db", server) as library:
+        for number in range(3):
+            project.put("big.bin", os.urandom(300_000))
+            project.write(README_md=f"# Read me\n\nPecan {number}.\n")
+            project.push()
+            library.add(project.url)
+        files = (tmp_path / "cache").rglob("*")
+        assert sum(path.stat().st_size for path in files if path.is_file()) < 500_000
+        assert "Pecan 2" in library.read("project:README.md").text
+        assert library.refresh().unchanged == 2
+
+
+@needs_git
+def test_a_cache_that_cannot_be_written_harms_no_other_source(
+    tmp_path: Path, server: GitServer, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BAD_INPUTS: a full or read-only disk is told, and the other sources are refreshed."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A\n")
+    with open_library(tmp_path / "a.db", server) as library:
+        library.add(project.url)
+        library.add(tmp_path / "docs")
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+        report = library.refresh()
+        assert (report.unchanged, len(report.failed)) == (1, 1)
+        assert "cannot be written" in report.failed[0].reason
+
+
+@needs_git
 def test_the_clones_of_removed_sources_go(tmp_path: Path, server: GitServer, project: Project) -> None:
     """Issue: cached clones of removed sources are removed, and those of a dry run."""
     with open_library(tmp_path / "a.db", server) as library:

@@ -6,11 +6,11 @@ A checkout is planned and applied as a folder is: see apply.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from quire.config import Config
-from quire.errors import SettingError, SourceError
+from quire.errors import SourceError
 from quire.progress import Progress
 from quire.stores import SourceRow, Store
 
@@ -51,13 +51,22 @@ def opened(source: SourceRow, config: Config, progress: Progress | None = None) 
 def tried(
     store: Store, source: SourceRow, config: Config, progress: Progress | None = None
 ) -> Iterator[Checkout | None]:
-    """As `opened`, for a source that may not stay: then its clone goes, too."""
+    """As `opened`, for a source that may not stay: then a clone that was made for it goes, too."""
+    had_clone = _has_clone(source)
     try:
         with opened(source, config, progress) as found:
             yield found
     finally:
-        if source.type == TYPE:
+        if source.type == TYPE and not had_clone:
             remove_unused([source], store.sources())
+
+
+def _has_clone(source: SourceRow) -> bool:
+    if source.type != TYPE:
+        return False
+    from quire.sources.git import clone_folder
+
+    return clone_folder(_clone(source)).exists()
 
 
 def remove_unused(removed: Iterable[SourceRow], kept: Iterable[SourceRow]) -> None:
@@ -66,10 +75,8 @@ def remove_unused(removed: Iterable[SourceRow], kept: Iterable[SourceRow]) -> No
     if unused := gone - {_clone(source) for source in kept} if gone else set():
         from quire.sources.git import remove_clones
 
-        try:
+        with suppress(SourceError):  # there is no cache
             remove_clones(sorted(unused))
-        except SettingError:  # there is no cache
-            return
 
 
 def _clone(source: SourceRow) -> str:

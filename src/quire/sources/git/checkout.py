@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 
 from quire.config import Config
 from quire.errors import TooLarge
 from quire.progress import Progress, Silent
 from quire.sources.files import Chooser, FoundFile, PassedOver, Seen, Skipped, Wanted, printable
-from quire.sources.git.clone import Clone, TreeFile, opened_clone
+from quire.sources.git.clone import Clone, TreeFile, opened_clone, writes_clone
 from quire.sources.git.repository import repository_of
 
 _SPECIAL = _LINK, _SUBMODULE = "120000", "160000"  # modes of entries that are no files
@@ -55,7 +55,8 @@ class Checkout:
             raise TooLarge(
                 self._clone.repository.place, f"its documents are over git.max_bytes = {self._most:,}"
             )
-        kept = self._clone.repaired(lambda: self._write(needed.values()))
+        with writes_clone(self._clone.repository.place):
+            kept = self._clone.repaired(lambda: self._write(needed.values()))
         self.release()
         return [_in_lfs(seen) if _path(seen) in kept else seen for seen in listing]
 
@@ -135,8 +136,11 @@ def checkout(place: str, config: Config, progress: Progress | None = None) -> It
     """A repository as it is on its server now. Its texts are gone when the block ends. Raises SourceError."""
     repository, told = repository_of(place), progress or Silent()
     told.begin(f"cloning {repository.name}", 1, "repository")
-    with opened_clone(repository, config, lambda: told.advance(0)) as (clone, texts, release):
-        clone.update()
-        found = Checkout(clone, texts, config, release)
+    with ExitStack() as stack:
+        with writes_clone(repository.place):
+            opened = opened_clone(repository, config, lambda: told.advance(0))
+            clone, texts, release = stack.enter_context(opened)
+            clone.update()
+            found = Checkout(clone, texts, config, release)
         told.advance(1)
         yield found

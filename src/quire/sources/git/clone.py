@@ -20,7 +20,7 @@ from typing import IO, TypeVar
 
 from quire import places
 from quire.config import Config
-from quire.errors import NotFound, SettingError, TransientError, nearest
+from quire.errors import NotFound, TransientError, Unreadable, nearest
 from quire.sources.git.command import BrokenClone, Git
 from quire.sources.git.repository import Repository
 
@@ -60,10 +60,10 @@ class Head:
 
 
 def clone_folder(clone: str) -> Path:
-    """Where a clone is. Raises SettingError if the user has no home."""
+    """Where a clone is. Raises Unreadable if the user has no home."""
     clones = places.clones()
     if clones is None:
-        raise SettingError("HOME", "is not set, so there is no place for clones of repositories")
+        raise Unreadable(clone, "HOME is not set, so there is no place for a clone")
     name = re.sub(r"[^\w.-]+", "-", clone.rpartition("/")[2])[:60].strip("-.")
     return clones / f"{name}-{hashlib.sha256(clone.encode()).hexdigest()[:16]}"
 
@@ -190,6 +190,16 @@ def opened_clone(
         folder = texts.enter_context(tempfile.TemporaryDirectory(prefix="quire-"))
         clone = Clone(repository, home / "git", config, goes_on)
         yield clone, Path(folder), stack.close
+
+
+@contextlib.contextmanager
+def writes_clone(place: str) -> Iterator[None]:
+    """Turn an error of the disk into one of the repository: the other sources go on."""
+    try:
+        yield
+    except OSError as problem:
+        why = (problem.strerror or str(problem)).lower()
+        raise Unreadable(place, f"its clone cannot be written to {places.clones()}: {why}") from None
 
 
 def _locked(home: Path, place: str, until: float, goes_on: Callable[[], None]) -> IO[str]:

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,13 +128,12 @@ class Git:
         self, args: Sequence[str], stdin: IO[bytes] | int, stdout: IO[bytes] | int, stderr: IO[bytes]
     ) -> Iterator[subprocess.Popen[bytes]]:
         """A process of git, which has ended, with all that it started, when the block ends."""
-        settings = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         process = subprocess.Popen(  # noqa: S603  the program and its options are ours
-            [self._program, f"--git-dir={self.folder}", *settings, *args],
+            [self._program, f"--git-dir={self.folder}", *args],
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            env=self._environ,
+            env=self._environ | _as_variables(self._settings),
             cwd=self.folder,
             start_new_session=True,
         )
@@ -254,6 +253,14 @@ def _environment(folder: Path) -> dict[str, str]:
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_OPTIONAL_LOCKS": "0",
     }
+
+
+def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings of git as variables, which other users do not see in the list of processes."""
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (name, value) in enumerate(settings.items()):
+        found |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
 
 
 def _checked_addresses(repository: Repository, config: Config) -> Sequence[str]:
