@@ -15,14 +15,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp import Client
 
-from quire import Library, places
+from quire import DocumentChange, Library, places
 from quire.config import DEFAULT, Config, override
 from quire.errors import NotFound, Refused, SourceError, TooLarge, TransientError, Unreadable
+from quire.progress import Silent, Stopped
 from quire.sources.git import is_repository, repository_of
 from quire.sync import is_web
 from tests.commands import environment, run, user_settings
 from tests.git_server import GitServer, Project, git, git_server, needs_git
+from tests.mcp_client import ask, parameters, refused, talk
 
 # ------------------------------------------------------------------------------------------- names
 
@@ -32,6 +35,7 @@ from tests.git_server import GitServer, Project, git, git_server, needs_git
     [
         ("https://github.com/owner/name", "https://github.com/owner/name", "name"),
         ("https://GitHub.com/owner/name.git/", "https://github.com/owner/name", "name"),
+        ("http://github.com/owner/name", "https://github.com/owner/name", "name"),
         ("github.com/owner/name@v1:docs/", "https://github.com/owner/name@v1:docs", "name@v1"),
         ("https://github.com/o/n/tree/5.2/docs/ref", "https://github.com/o/n@5.2:docs/ref", "n@5.2"),
         ("https://codeberg.org/o/n/src/tag/v2", "https://codeberg.org/o/n@v2", "n@v2"),
@@ -719,6 +723,77 @@ def test_a_killed_clone_is_made_again(tmp_path: Path, server: GitServer, project
 
 
 # -------------------------------------------------------------------------------------- surfaces
+
+
+@needs_git
+def test_progress_tells_of_cloning_and_can_stop_it(
+    tmp_path: Path, server: GitServer, project: Project
+) -> None:
+    """Issue: progress reports cloning, then indexing; whoever stops it stops git."""
+
+    class Told(Silent):
+        def __init__(self) -> None:
+            self.works, self.stops = list[str](), False
+
+        def begin(self, work: str, total: int, unit: str) -> None:
+            self.works.append(work)
+
+        def advance(self, amount: int, failed: int = 0) -> None:
+            if self.stops:
+                raise Stopped
+
+    told = Told()
+    with open_library(tmp_path / "a.db", server) as library:
+        library.add(project.url, progress=told)
+        assert told.works[:2] == ["cloning project", "indexing 2 files"]
+        told.stops = True
+        with pytest.raises(Stopped):
+            library.refresh(progress=told)
+        assert library.refresh().unchanged == 2
+
+
+@needs_git
+def test_repositories_are_watched_as_pages_are(tmp_path: Path, server: GitServer, project: Project) -> None:
+    """Issue: watch fetches a repository again after watch.pages seconds."""
+    changes, stop = list[str](), threading.Event()
+    with open_library(tmp_path / "a.db", server) as library:
+        library.add(project.url)
+        project.write(new_md="# New\n\nAcorn.\n")
+        project.push()
+        library.store.note_checked([replace(library.sources()[0], checked_at=0)])
+
+        def seen(change: DocumentChange) -> None:
+            changes.append(f"{change.action} {change.address}")
+            stop.set()
+
+        end = threading.Timer(20, stop.set)
+        end.start()
+        library.watch(seen, on_note=lambda _: None, stop=stop)
+        end.cancel()
+        assert changes == ["add project:new.md"]
+
+
+@needs_git
+def test_agents_add_repositories_by_their_urls(tmp_path: Path, server: GitServer, project: Project) -> None:
+    """Issue: the MCP tool add takes a repository, and search the newest of its versions."""
+    user_settings(tmp_path, f'[web]\nallow_hosts = ["{server.host}"]\n')
+    project.write(docs__guide_md="# Guide\n\nWalnut oil.\n")
+    project.push(tag="v1.10")
+
+    async def work(client: Client) -> None:
+        urls = [f"{project.url}@v1.0", f"{project.url}@v1.10"]
+        assert "4 added" in await ask(client, "add", sources=urls)
+        found = await ask(client, "search", query="walnut")
+        assert "project@v1.10:docs/guide.md" in found
+        assert "project@v1.0:docs/guide.md" not in found
+        assert "Older versions were left out: project@v1.0." in found
+        listed = await ask(client, "list", collection="project")
+        assert "project is project@v1.10, the newest of 2 versions" in listed
+        by_ssh = f"ssh://git@{server.host}/x.git"
+        assert "only http and https" in await refused(client, "add", sources=[by_ssh])
+
+    (tmp_path / "docs").mkdir()
+    talk(parameters(tmp_path), work)
 
 
 @needs_git

@@ -16,7 +16,7 @@ from quire.config import Config
 from quire.errors import TooLarge
 from quire.progress import Progress, Silent
 from quire.sources.files import Chooser, FoundFile, PassedOver, Seen, Skipped, Wanted, printable
-from quire.sources.git.clone import Clone, TreeFile, opened_clone, writes_clone
+from quire.sources.git.clone import Clone, TreeFile, clone_folder, opened_clone, writes_clone
 from quire.sources.git.repository import repository_of
 
 _SPECIAL = _LINK, _SUBMODULE = "120000", "160000"  # modes of entries that are no files
@@ -40,8 +40,7 @@ class Checkout:
         """What the repository has, and why it may be incomplete: it is empty, or a folder of it is gone."""
         repository = self._clone.repository
         if not self._entries:
-            what = repository.folder or "it"
-            return [], f"{repository.place}: {f'there is no {what}' if repository.folder else 'it is empty'}"
+            return [], f"{repository.place} is not there any more" if repository.folder else "it is empty"
         if [entry.path for entry in self._entries] == [repository.folder]:  # named by itself
             return [self._seen(self._entries[0], printable(repository.folder))], ""
         chooser = Chooser(wanted, repository.folder, self._ignore_files())
@@ -135,7 +134,8 @@ def _in_lfs(seen: Seen) -> Seen:
 def checkout(place: str, config: Config, progress: Progress | None = None) -> Iterator[Checkout]:
     """A repository as it is on its server now. Its texts are gone when the block ends. Raises SourceError."""
     repository, told = repository_of(place), progress or Silent()
-    told.begin(f"cloning {repository.name}", 1, "repository")
+    what = "fetching" if clone_folder(repository.clone).exists() else "cloning"
+    told.begin(f"{what} {repository.name}", 1, "repository")
     with ExitStack() as stack:
         with writes_clone(repository.place):
             opened = opened_clone(repository, config, lambda: told.advance(0))

@@ -199,7 +199,7 @@ def writes_clone(place: str) -> Iterator[None]:
         yield
     except OSError as problem:
         why = (problem.strerror or str(problem)).lower()
-        raise Unreadable(place, f"its clone cannot be written to {places.clones()}: {why}") from None
+        raise Unreadable(place, f"{problem.filename or places.clones()} cannot be written: {why}") from None
 
 
 def _locked(home: Path, place: str, until: float, goes_on: Callable[[], None]) -> IO[str]:

@@ -179,6 +179,7 @@ def _split(name: str) -> _Parts | None:
 def _split_url(is_git: bool, scheme: str, authority: str, rest: str) -> _Parts | None:
     host = authority.lower()
     if host in _LINKS and scheme != "ssh":
+        scheme = "https"  # to which these redirect
         if shown := _SHOWN.fullmatch(rest):
             folder = unquote(shown[3] or "").strip("/")
             return scheme, authority, shown[1], f"@{unquote(shown[2])}{f':{folder}' if folder else ''}"
