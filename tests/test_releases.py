@@ -138,14 +138,15 @@ def test_a_plain_collection_is_itself(library: Library) -> None:
 
 def test_old_copies_do_not_crowd_out_the_newest(library_url: str) -> None:
     """Issue: versions are left out before any cut to the best."""
-    with Library.open(library_url, create=True, config=config()) as library:
-        for version in range(1, 40):
+    few = override(config(), {"search": {"candidates": 3}})
+    with Library.open(library_url, create=True, config=few) as library:
+        for version in range(1, 8):
             text = "# Guide\n\nThe squirrel eats nuts. Squirrel, squirrel, squirrel.\n"
             library.add(content=text, path="guide.md", collection=f"nuts@{version}", embed=False)
-        library.add(content="# Guide\n\nA squirrel, once.\n", path="guide.md", collection="nuts@40")
+        library.add(content="# Guide\n\nA squirrel, once.\n", path="guide.md", collection="nuts@10")
         for mode in ("keyword", "semantic", "hybrid"):
             answer = library.search("squirrel", limit=1, mode=mode)
-            assert [result.collection for result in answer.results] == ["nuts@40"]
+            assert [result.collection for result in answer.results] == ["nuts@10"]
         assert library.search("squirrel", limit=1).notes[-1].count("nuts@") == 6  # five of them, and all
 
 

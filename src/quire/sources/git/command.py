@@ -178,9 +178,7 @@ _PART = "Name a part of it, such as URL:docs"
 
 
 def _is_private(place: str, _: str) -> NotFound:
-    how = (
-        "If it is private, clone it yourself and add that folder, or name it by ssh: git@host:owner/name.git"
-    )
+    how = "If it is private, clone it and add that folder, or name it by ssh: git@host:owner/name.git"
     return NotFound(place, f"is not there, or not for everyone. {how}", 404)
 
 
@@ -201,19 +199,14 @@ _PROBLEMS: tuple[tuple[re.Pattern[str], Callable[[str, str], Exception]], ...] =
     for pattern, make in (
         (r"returned error: 30\d|unable to update url base from redirection", _is_moved),
         (r"returned error: 5\d\d|returned error: (?:408|425|429)", _is_down),
-        (r"could not read (?:Username|Password)|Authentication failed|Permission denied", _is_private),
+        (r"could not read (?:Username|Password)|Authentication failed|Permission denied \(", _is_private),
         (r"returned error: 4\d\d|repository .*not found|does not appear to be a git", _is_private),
         (r"transport '.*' not allowed|Host key verification failed|strange (?:hostname|path)", _is_refused),
-        (
-            r"could not resolve|failed to connect|couldn't connect|connection (?:refused|reset|timed)",
-            _is_down,
-        ),
-        (
-            r"timed out|early EOF|hung up|RPC failed|unexpected disconnect|empty reply|transfer closed",
-            _is_down,
-        ),
+        (r"could not resolve|(?:failed to|couldn't) connect|connection (?:refused|reset|timed)", _is_down),
+        (r"timed out|early EOF|hung up|RPC failed|disconnect|empty reply|transfer closed", _is_down),
         (r"unable to access|TLS|SSL|not our ref|couldn't find remote ref|no route to host", _is_down),
-        (r"not valid: is this a git repository|bad line length|protocol error|unexpected response", _is_down),
+        (r"is this a git repository|bad line length|protocol error|unexpected response", _is_down),
+        (r"remote error|could not read from remote", _is_down),
     )
 )
 
