@@ -73,6 +73,7 @@ class GitServer:
     folder: Path
     port: int
     asked: list[str] = field(default_factory=list)
+    passwords: list[str] = field(default_factory=list)  # that were sent to it
     answer: tuple[int, dict[str, str]] | None = None  # given to every request instead
     hold: threading.Event | None = None  # what the third request and later ones wait for
 
@@ -109,6 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self, body: bytes) -> None:
         self.server_of.asked.append(self.path)
+        self.server_of.passwords += self.headers.get_all("authorization", [])
         if self.server_of.hold and len(self.server_of.asked) > 2:
             self.server_of.hold.wait(20)
         if self.server_of.answer:

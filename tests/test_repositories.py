@@ -431,6 +431,7 @@ def test_the_settings_of_the_user_are_not_used(
     (home / ".gitconfig").write_text(
         f'[url "http://nowhere.invalid/"]\n\tinsteadOf = http://{server.host}/\n'
     )
+    (home / ".netrc").write_text("machine 127.0.0.1 login me password secret\n")
     for name, value in {
         "HOME": str(home),
         "GIT_DIR": str(tmp_path),
@@ -444,6 +445,10 @@ def test_the_settings_of_the_user_are_not_used(
         monkeypatch.setenv(name, value)
     with open_library(tmp_path / "a.db", server) as library:
         assert library.add(project.url).added == 2
+        server.answer = 401, {"www-authenticate": 'Basic realm="x"'}
+        with pytest.raises(NotFound, match="not for everyone"):
+            library.add(project.url)
+    assert server.passwords == []
 
 
 @needs_git
@@ -711,6 +716,27 @@ def test_a_clone_does_not_grow_without_end(
         files = (tmp_path / "cache").rglob("*")
         assert sum(path.stat().st_size for path in files if path.is_file()) < 500_000
         assert "Pecan 2" in library.read("project:README.md").text
+        assert library.refresh().unchanged == 2
+
+
+@needs_git
+def test_older_commits_do_not_count_against_the_limit(
+    tmp_path: Path, server: GitServer, project: Project
+) -> None:
+    """Issue: the limit is of one commit; what is left of older ones never makes a refresh fail."""
+    with open_library(tmp_path / "a.db", server, max_bytes=500_000) as library:
+        for number in range(2):
+            project.put("big.bin", os.urandom(300_000))
+            project.write(README_md=f"# Read me\n\nPecan {number}.\n")
+            project.push()
+            library.add(project.url)
+        assert "Pecan 1" in library.read("project:README.md").text
+        project.put("big.bin", os.urandom(600_000))
+        project.push()
+        assert "git.max_bytes" in library.refresh().failed[0].reason
+        assert len(library.documents()) == 2
+        project.put("big.bin", b"")
+        project.push()
         assert library.refresh().unchanged == 2
 
 

@@ -20,7 +20,7 @@ from typing import IO, TypeVar
 
 from quire import places
 from quire.config import Config
-from quire.errors import NotFound, TransientError, Unreadable, nearest
+from quire.errors import NotFound, TooLarge, TransientError, Unreadable, nearest
 from quire.sources.git.command import BrokenClone, Git
 from quire.sources.git.repository import Repository
 
@@ -150,14 +150,31 @@ class Clone:
         self.git.run("init", "--quiet", "--bare", "--template=", str(self.git.folder))
 
     def _fetch(self) -> None:
+        """Fetch the commit. If the clone gets too large, older commits may fill it: it is started anew."""
+        has_older = self._commit() is not None
+        try:
+            self._fetch_commit()
+        except TooLarge:
+            self._start_anew()
+            if not has_older:
+                raise
+            self._fetch()
+        finally:
+            for left in self._packs("tmp_*"):  # by a git that was ended
+                left.unlink(missing_ok=True)
+        if len(self._packs("*.pack")) > _MANY_PACKS:
+            self.git.run("gc", "--quiet", "--prune=now")
+
+    def _packs(self, pattern: str) -> list[Path]:
+        return list((self.git.folder / "objects" / "pack").glob(pattern))
+
+    def _fetch_commit(self) -> None:
         how = ["--quiet", "--depth=1", "--force", "--no-tags", "--no-recurse-submodules", "--refmap="]
         how += ["--no-write-fetch-head", "--no-auto-maintenance"]
         name = "HEAD" if not self.repository.ref else self.head.name
-        self.git.run("fetch", *how, "--", self.repository.url, f"+{name}:{_HEAD}")
+        self.git.run("fetch", *how, "--", self.repository.url, f"+{name}:{_HEAD}", grows=True)
         if self._commit() is None:
             raise BrokenClone("its commit is missing")
-        if len(list((self.git.folder / "objects" / "pack").glob("*.pack"))) > _MANY_PACKS:
-            self.git.run("gc", "--quiet", "--prune=now")
 
     def _commit(self) -> str | None:
         """The commit that is here; None if there is none."""

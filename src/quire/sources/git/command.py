@@ -88,17 +88,18 @@ class Git:
             found = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
             self._settings["http.curloptResolve"] = f"{repository.host}:{port}:{found}"
 
-    def run(self, *args: str, most: int = _MOST_PRINTED) -> bytes:
-        """What a command of git prints, at most so many bytes. Raises a SourceError or BrokenClone."""
+    def run(self, *args: str, most: int = _MOST_PRINTED, grows: bool = False) -> bytes:
+        """What a command of git prints, at most so many bytes. Raises a SourceError or BrokenClone.
+
+        If the clone `grows`, its size is limited.
+        """
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             with self._started(args, subprocess.DEVNULL, out, err) as process:
                 while process.poll() is None:
-                    self._check(_size_of_file(err))
-                    self._check_printed(out, most)
+                    self._check(out, err, most, grows)
                     with suppress(subprocess.TimeoutExpired):
                         process.wait(_POLL)
-            self._check(0)
-            self._check_printed(out, most)
+            self._check(out, err, most, grows)
             if process.returncode:
                 raise self._problem(_text(err))
             out.seek(0)
@@ -142,16 +143,14 @@ class Git:
         finally:
             _end(process)
 
-    def _check(self, more: int) -> None:
+    def _check(self, out: IO[bytes], err: IO[bytes], most: int, grows: bool) -> None:
         """Raise an error if git took too long or wrote too much."""
         self._check_time()
-        size, most = _size(self.folder) + more, self.config.git.max_bytes
-        if size > most:
-            raise TooLarge(self.repository.place, f"is over git.max_bytes = {most:,}. {_HOW}")
-
-    def _check_printed(self, out: IO[bytes], most: int) -> None:
         if _size_of_file(out) > most:
             raise self.too_many()
+        size, limit = _size_of_file(err) + (_size(self.folder) if grows else 0), self.config.git.max_bytes
+        if size > limit:
+            raise TooLarge(self.repository.place, f"is over git.max_bytes = {limit:,}. {_HOW}")
 
     def too_many(self) -> TooLarge:
         """The error of a repository with too many files."""
