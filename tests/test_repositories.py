@@ -185,7 +185,9 @@ def test_a_tree_is_chosen_from_as_a_folder_is(
             if (root / folder).is_dir():
                 (root / folder / ".quireignore").write_text(text)
         walked = {
-            seen.path for seen in files.walk(root, wanted=wanted, max_bytes=1000) if hasattr(seen, "size")
+            seen.path
+            for seen in files.walk(root, wanted=wanted, max_bytes=1000)
+            if isinstance(seen, files.FoundFile)
         }
         chooser = files.Chooser(wanted, "", {f: t for f, t in texts.items() if (root / f).is_dir()})
     assert {path for path in kept if chooser.left_out(path) is None} == walked

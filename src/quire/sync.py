@@ -282,8 +282,7 @@ def _refresh_one(
         with repositories.opened(source, config, progress) as checkout:
             plan = apply.plan(store, source, config, **options, within=within, checkout=checkout)
             report = apply.apply(store, plan, config, progress)
-        if plan.source != source:
-            store.put_sources([plan.source])  # it is at another commit
+        _note_commit(store, plan.source)
         if plan.problem and gone == AUTO and report.missing:
             report.warnings.append(_kept_line(plan))
         return report, plan.problem if gone == AUTO else ""
@@ -294,6 +293,13 @@ def _refresh_one(
         return Report(failed=[Skipped(problem.source, problem.reason, problem.code)]), problem.reason
     except NoResults as problem:  # the source was removed meanwhile
         return Report(warnings=[str(problem)]), ""
+
+
+def _note_commit(store: Store, source: SourceRow) -> None:
+    """Store the commit that a repository is at; its other options may have changed meanwhile."""
+    now = store.source_now(source) if source.options.commit else None
+    if now and now.options.commit != source.options.commit:
+        store.put_sources([replace(now, options=replace(now.options, commit=source.options.commit))])
 
 
 def _why_kept(gone: str) -> str:

@@ -201,6 +201,7 @@ _PROBLEMS: tuple[tuple[re.Pattern[str], Callable[[str, str], Exception]], ...] =
         (r"could not read (?:Username|Password)|Authentication failed|Permission denied \(", _is_private),
         (r"returned error: 4\d\d|repository .*not found|does not appear to be a git", _is_private),
         (r"transport '.*' not allowed|Host key verification failed|strange (?:hostname|path)", _is_refused),
+        (r"dumb http transport", _is_refused),
         (r"could not resolve|(?:failed to|couldn't) connect|connection (?:refused|reset|timed)", _is_down),
         (r"timed out|early EOF|hung up|RPC failed|disconnect|empty reply|transfer closed", _is_down),
         (r"unable to access|TLS|SSL|not our ref|couldn't find remote ref|no route to host", _is_down),

@@ -32,8 +32,8 @@ _embeds = click.option(
 @click.option("-c", "--collection", help="The name to file them under; by default that of the source.")
 @click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
 @click.option("--external", is_flag=True, help="They are other people's: never promoted.")
-@click.option("--include", multiple=True, help="All but files: take only what matches, whatever its ending.")
-@click.option("--exclude", multiple=True, help="All but files: leave out what matches, as in .gitignore.")
+@click.option("--include", multiple=True, help="Of folders, sites and repositories: take only what matches.")
+@click.option("--exclude", multiple=True, help="Of folders, sites and repositories: leave out what matches.")
 @click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
 @_embeds
@@ -56,7 +56,8 @@ def add(
     """Add files, folders, git repositories, web pages and sites, or bring them up to date.
 
     The library remembers what you named, and its options: quire refresh follows that and nothing else.
-    An option that you do not give stays as it was; --exclude '' clears it. Unchanged files are skipped.
+    An option that you do not give stays as it was; --exclude '' clears it. Patterns are as in .gitignore, and
+    --include takes files of every ending. Unchanged files are skipped.
     A site is read by its llms.txt. A repository may be followed by @TAG and :FOLDER. Text from standard input
     is named by its content, unless --as names it. Everything can be searched by words and meaning at once;
     what deepens that and takes longer than a minute is left to quire embed.
