@@ -28,6 +28,7 @@ from quire.sync import is_web
 from tests.commands import environment, run, user_settings
 from tests.git_server import GitServer, Project, git, git_server, needs_git
 from tests.mcp_client import ask, parameters, refused, talk
+from tests.test_sources import forget_sources
 
 # ------------------------------------------------------------------------------------------- names
 
@@ -59,6 +60,7 @@ def test_a_repository_may_be_named_in_many_ways(name: str, place: str, collectio
     found = repository_of(name)
     assert (found.place, found.collection) == (place, collection)
     assert repository_of(found.place) == found
+    assert repository_of(found.root).clone == found.clone
 
 
 @pytest.mark.parametrize(
@@ -126,6 +128,7 @@ def test_what_a_name_says_is_what_is_read(
     found = repository_of(typed)
     assert (found.ref, found.folder, found.path) == (tag, path, f"{owner}/{name}")
     assert repository_of(found.place) == found
+    assert repository_of(found.root).clone == found.clone
     assert found.root.startswith("git+")
 
 
@@ -757,6 +760,21 @@ def test_a_cache_that_cannot_be_written_harms_no_other_source(
         report = library.refresh()
         assert (report.unchanged, len(report.failed)) == (1, 1)
         assert "cannot be written" in report.failed[0].reason
+
+
+@needs_git
+def test_a_library_that_lost_its_sources_finds_the_repository_again(
+    tmp_path: Path, server: GitServer, project: Project
+) -> None:
+    """Issue: the root of a document names its repository, as that of a file names its folder."""
+    with open_library(tmp_path / "a.db", server) as library:
+        library.add(f"{project.url}@v1.0")
+        before = library.sources()[0].place
+        forget_sources(library)
+        (source,) = library.sources()
+        assert (source.type, source.place, source.documents) == ("repository", before, 2)
+        assert library.refresh().failed == []
+        assert library.refresh().unchanged == 2
 
 
 @needs_git

@@ -328,6 +328,8 @@ def _sources_of(rows: list[DocumentRow]) -> Iterator[tuple[SourceRow, list[Docum
     root, about = first.root, (first.collection, first.kind)
     if root is None:
         yield from ((SourceRow("text", row.path, None, *about), [row]) for row in rows)
+    elif root.startswith(names.REPOSITORY):
+        yield repositories.source_of_name(root, *about), rows
     elif names.is_url(root):
         yield SourceRow("site" if names.is_site(root) else "page", root, root, *about), rows
     elif _was_folder(root, rows):

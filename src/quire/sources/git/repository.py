@@ -54,7 +54,7 @@ _PAGES = frozenset(
     ]
 )
 _URL = re.compile(r"(git\+)?(https?|ssh)://([^/?#]*)/(.*)", re.IGNORECASE | re.DOTALL)
-_SCP = re.compile(r"([a-z0-9._-]+)@([a-z0-9._-]+):(?!/)(.+)", re.IGNORECASE | re.DOTALL)
+_SCP = re.compile(r"(?:git\+)?([a-z0-9._-]+)@([a-z0-9._-]+):(?!/)(.+)", re.IGNORECASE | re.DOTALL)
 _FORGE = re.compile(rf"({'|'.join(map(re.escape, _LINKS))})(/.*)", re.IGNORECASE | re.DOTALL)
 _DOT_GIT = re.compile(r"([^?#@:]+?\.git)/?(?=[@:]|\Z)", re.IGNORECASE)
 _ANY = re.compile(r"([^?#@:]*[^?#@:/])/?(?=[@:]|\Z)")
