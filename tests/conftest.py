@@ -23,9 +23,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests, and what they start, see neither the settings nor the library of whoever runs them."""
+    """Tests, and what they start, see neither settings, library nor cache of whoever runs them."""
     place = tmp_path_factory.mktemp("user")
-    os.environ |= {"XDG_CONFIG_HOME": str(place / "config"), "XDG_DATA_HOME": str(place / "data")}
+    os.environ |= {f"XDG_{name}_HOME": str(place / name.lower()) for name in ("CONFIG", "DATA", "CACHE")}
 
 
 @pytest.fixture(params=postgres.DATABASES)

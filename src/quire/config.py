@@ -203,6 +203,20 @@ class WebSettings:
         _within("concurrency", self.concurrency, 1, 1000)
 
 
+@dataclass(frozen=True, slots=True)
+class GitSettings:
+    """What reading one repository may cost. Hosts and the proxy are those of [web]."""
+
+    max_bytes: int = at_most(1_000_000_000)  # of a clone, packed, and of the documents that are read from it
+    deadline: float = at_most(600.0)  # seconds to fetch it and to read its documents
+    max_files: int = at_most(500_000)  # of a repository, or of the folder of it that is named
+
+    def __post_init__(self) -> None:
+        _within("max_bytes", self.max_bytes, 1, 2**40)
+        _within("deadline", self.deadline, 0.001, 86_400)
+        _within("max_files", self.max_files, 1, 100_000_000)
+
+
 _LOCAL = ("", "static", "deep", "minilm", "none")  # models that send no text anywhere; minilm is now deep
 MOST_TEXTS, MOST_TOKENS = 2048, 300_000  # of one request for vectors: what OpenAI takes
 MOST_PARALLEL = 64  # requests
@@ -317,7 +331,7 @@ class WatchSettings:
     debounce: float = at_least(0.5)  # seconds without another change, before changed files are read
     reconcile: float = at_least(600.0)  # seconds between comparisons of all files and folders
     poll: float = at_least(30.0)  # seconds between them where the system does not report changes
-    pages: float = at_least(86_400.0)  # seconds after which pages and sites are read again
+    pages: float = at_least(86_400.0)  # seconds after which pages, sites and repositories are read again
 
     def __post_init__(self) -> None:
         _within("debounce", self.debounce, 0.01, 60)
@@ -351,6 +365,7 @@ class Config:
     context: ContextSettings = field(default_factory=ContextSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     web: WebSettings = field(default_factory=WebSettings)
+    git: GitSettings = field(default_factory=GitSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
     project: Project | None = field(default=None, metadata=policy.INTERNAL)
 

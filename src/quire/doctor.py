@@ -30,6 +30,7 @@ from quire.library import Library
 from quire.library.backups import remove, swap
 from quire.location import Places
 from quire.progress import Progress, Silent
+from quire.sources.names import REPOSITORY
 from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Prepared, Store, Version, active_model
 from quire.stores.checks import is_intact, row_check
 from quire.stores.rows import source_row
@@ -375,7 +376,7 @@ class _Copy:
         try:
             sources = self.old.sources()
         except _FAULTS:
-            roots = sorted({place for row in [*self.good, *self.bad] if (place := row.url or row.root)})
+            roots = sorted({place for row in [*self.good, *self.bad] if (place := _place_of(row))})
             self.notes.append(f"The sources cannot be read. Add them again: {', '.join(roots)}")
             return
         known = {source.place for source in sources}
@@ -387,6 +388,12 @@ class _Copy:
         unknown = sorted({row.root for row in [*self.good, *self.bad] if row.root} - known)
         if not known and unknown:
             self.notes.append(f"No source is left. Add them again: {', '.join(unknown)}")
+
+
+def _place_of(row: DocumentRow) -> str | None:
+    """What to add again to have a document: its page, its repository or its folder."""
+    is_in_repository = row.root is not None and row.root.startswith(REPOSITORY)
+    return row.root if is_in_repository else row.url or row.root
 
 
 def _save(old: SqliteStore, bad: Sequence[DocumentRow], url: str) -> str:

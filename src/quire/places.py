@@ -20,6 +20,17 @@ def data(environ: Mapping[str, str] = os.environ) -> Path | None:
     return _folder(environ, "XDG_DATA_HOME", ".local/share")
 
 
+def cache(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder of what can be fetched again, such as clones; None if the user has no home."""
+    return _folder(environ, "XDG_CACHE_HOME", ".cache")
+
+
+def clones(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder of the clones of repositories; None if the user has no home."""
+    folder = cache(environ)
+    return folder and folder / "repositories"
+
+
 def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path | None:
     # A relative path would be in the working folder, where strangers may have put files.
     named, home = environ.get(variable, ""), environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111

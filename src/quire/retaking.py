@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from quire import sync
 from quire.config import Config
 from quire.freshness import is_stale
+from quire.ingest import removing
 from quire.ingest.report import Report
 from quire.sources import files
 from quire.stores import DocumentRow, SourceRow, Store
@@ -53,4 +54,4 @@ def _quick(rows: Iterable[DocumentRow]) -> Iterator[DocumentRow]:
 def _holders(store: Store, rows: list[DocumentRow]) -> list[tuple[DocumentRow, SourceRow]]:
     """Each document with the files and folders that hold it."""
     known = {source.seq: source for source in store.sources() if source.type in ("file", "folder")}
-    return list(sync.holders(store, rows, known))
+    return list(removing.holders(store, rows, known))

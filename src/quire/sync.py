@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire import memory, redact
 from quire.address import is_in_collection, of_document
 from quire.config import Config
 from quire.errors import NoResults, NotFound, SettingError, SourceError, Unreadable
-from quire.ingest import apply, named, pages, remaking
+from quire.ingest import apply, named, pages, remaking, removing, repositories
 from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Item, Plan
 from quire.ingest.report import Report
 from quire.progress import Progress
@@ -25,9 +25,12 @@ from quire.sources import files, names
 from quire.sources.files import Skipped
 from quire.stores import DocumentRow, SourceRow, Store
 
+if TYPE_CHECKING:
+    from quire.sources.git import Checkout
+
 log = logging.getLogger("quire")
 _ADDING_REMOVES_NOTHING = "adding removes nothing; quire refresh does, and so does --prune"
-_SINGLE = ("file", "page", "text")  # sources of one document
+_GONE_WHOLE = ("page", "repository")  # sources whose documents are gone when their server does not have them
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +66,16 @@ class Named:
 
 
 def source_of(store: Store, wanted: Named, config: Config) -> SourceRow:
-    """The source that a name means: a file or folder if one has this name, else a page or a site.
+    """The source that a name means: a file or folder if one has this name, else a repository, page or site.
 
     Raises SourceError if there is none, and SourceMoved if it has the documents of a source whose place
     is gone.
     """
     all_known = store.sources()
     named_so = (wanted.place, wanted.collection, wanted.kind)
-    if is_web(wanted.place) or (wanted.site and not Path(wanted.place).exists()):
+    if is_web(wanted.place) and repositories.is_named(wanted.place) and not wanted.site:
+        source = repositories.source_of_name(*named_so)
+    elif is_web(wanted.place) or (wanted.site and not Path(wanted.place).exists()):
         source = pages.web_source(all_known, *named_so, site=wanted.site)
     elif wanted.site:
         raise SettingError("site", f"{wanted.place} is a file or folder. Sites are on the web")
@@ -99,20 +104,20 @@ def _narrowed(source: SourceRow, config: Config) -> SourceRow:
 
 
 def is_web(place: str) -> bool:
-    """Whether a place is a page or a site: no file or folder has that name."""
+    """Whether a place is a page, a site or a repository: no file or folder has that name."""
     path = Path(place)
     try:
         # .md is also a domain.
         is_file = path.exists() or (path.name == place.rstrip("/") and files.is_document(path))
     except (OSError, ValueError):  # too long for a file name, or no file name at all
         is_file = False
-    return names.is_url(place) or (names.is_site(place) and not is_file)
+    return names.is_url(place) or (not is_file and (names.is_site(place) or repositories.is_named(place)))
 
 
 def _drop_first_page(store: Store, site: SourceRow) -> None:
     """Drop the source of a page that has become the first page of a site: the site holds it now."""
     page = store.source_now(replace(site, type="page"))
-    if page and not goes_with(store, page):
+    if page and not removing.goes_with(store, page):
         store.drop_sources([page])
 
 
@@ -128,14 +133,15 @@ def add(
             _drop_first_page(store, source)
         _note([_checked(source, report, "")], store)
         return _with_places(report, source, store)
-    plan = _plan_added(store, source, config, prune)
-    twice = named.held_twice(store, source)
-    ignored = named.ignored_collection(store, source.place, config) if wanted.collection is None else ""
-    store.put_sources([source])
-    report = apply.apply(store, plan, config, progress)
+    with repositories.tried(store, source, config, progress) as checkout:
+        plan = _plan_added(store, source, config, prune, checkout=checkout)
+        twice = named.held_twice(store, source)
+        ignored = named.ignored_collection(store, source.place, config) if wanted.collection is None else ""
+        store.put_sources([plan.source])
+        report = apply.apply(store, plan, config, progress)
     report.warnings += [told for told in (ignored, twice) if told]
     if report.failed and not store.members(source.collection, source.kind, source):
-        store.drop_sources([source])  # adding failed: there is nothing to follow
+        removing.drop_sources(store, [source])  # adding failed: there is nothing to follow
     else:
         _note([_checked(source, report, plan.problem if prune else "")], store)
     return _with_places(report, source, store)
@@ -162,7 +168,8 @@ def plan_added(
     source = source_of(store, wanted, config)
     if source.type in ("page", "site"):
         return pages.plan_pages(store, source, config, prune=prune)
-    return _plan_added(store, source, config, prune, thorough=True, before=before)
+    with repositories.tried(store, source, config) as checkout:
+        return _plan_added(store, source, config, prune, thorough=True, before=before, checkout=checkout)
 
 
 def _plan_added(
@@ -173,9 +180,12 @@ def _plan_added(
     *,
     thorough: bool = False,
     before: Iterable[Plan] = (),
+    checkout: Checkout | None = None,
 ) -> Plan:
     given: Any = {"gone": PRUNE if prune else NEVER, "why_kept": _ADDING_REMOVES_NOTHING}
-    plan = apply.plan(store, source, config, **given, thorough=thorough, before=before)
+    plan = apply.plan(store, source, config, **given, thorough=thorough, before=before, checkout=checkout)
+    if checkout and not checkout.has_files:
+        raise NotFound(source.place, "there is no such file or folder in the repository", 404)
     if source.type == "file" and not plan.items and not plan.unchanged:
         found = files.look(files.unprintable(source.place), "/")
         raise Unreadable(source.place, found.reason if isinstance(found, Skipped) else "cannot be read")
@@ -270,13 +280,15 @@ def _refresh_one(
             given = {"keeps": gone == NEVER, "prune": gone == PRUNE, "remake": remake}
             return pages.add_pages(store, source, config, **given, progress=progress), ""
         options: Any = {"gone": gone, "why_kept": _why_kept(gone), "remake": remake}
-        plan = apply.plan(store, source, config, **options, within=within)
-        report = apply.apply(store, plan, config, progress)
+        with repositories.opened(source, config, progress) as checkout:
+            plan = apply.plan(store, source, config, **options, within=within, checkout=checkout)
+            report = apply.apply(store, plan, config, progress)
+        _note_commit(store, plan.source)
         if plan.problem and gone == AUTO and report.missing:
             report.warnings.append(_kept_line(plan))
         return report, plan.problem if gone == AUTO else ""
     except SourceError as problem:
-        if gone == PRUNE and source.type == "page" and _is_gone(problem):
+        if gone == PRUNE and source.type in _GONE_WHOLE and _is_gone(problem):
             rows = [row.seq for row in named.members_of(store, source)]
             return Report(removed=store.leave(source, rows)), problem.reason
         return Report(failed=[Skipped(problem.source, problem.reason, problem.code)]), problem.reason
@@ -287,6 +299,13 @@ def _refresh_one(
 def _is_gone(problem: SourceError) -> bool:
     """Whether a page is gone by its server's word. One that is only not shown is not."""
     return isinstance(problem, NotFound) and problem.is_gone
+
+
+def _note_commit(store: Store, source: SourceRow) -> None:
+    """Store the commit that a repository is at; its other options may have changed meanwhile."""
+    now = store.source_now(source) if source.options.commit else None
+    if now and now.options.commit != source.options.commit:
+        store.put_sources([replace(now, options=replace(now.options, commit=source.options.commit))])
 
 
 def _why_kept(gone: str) -> str:
@@ -319,8 +338,10 @@ def plans(
                 how = {"keeps": gone == NEVER, "prune": gone == PRUNE, "remake": remake}
                 found.append(pages.plan_pages(store, source, config, **how))
             else:
-                given: Any = {"gone": gone, "why_kept": _why_kept(gone), "remake": remake}
-                found.append(apply.plan(store, source, config, **given, thorough=True, before=found))
+                given: Any = {"gone": gone, "why_kept": _why_kept(gone), "remake": remake, "before": found}
+                with repositories.opened(source, config) as checkout:
+                    plan = apply.plan(store, source, config, **given, thorough=True, checkout=checkout)
+                found.append(plan)
         except SourceError as problem:
             found.append(_plan_failed(store, source, problem, gone))
     return found
@@ -329,7 +350,7 @@ def plans(
 def _plan_failed(store: Store, source: SourceRow, problem: SourceError, gone: str) -> Plan:
     """The plan of a page or site that cannot be read. If it is gone, pruning removes it."""
     told = f"{problem.source}: {problem.reason}"
-    if source.type == "page" and _is_gone(problem):
+    if source.type in _GONE_WHOLE and _is_gone(problem):
         action = REMOVE if gone == PRUNE else KEEP
         rows = named.members_of(store, source)
         return Plan(
@@ -369,8 +390,7 @@ def check(store: Store, config: Config, collection: str | None = None) -> Change
         if source.type in ("page", "site"):
             more = _check_web(store, source, config)
         else:
-            gone = _gone(source, prune=False, keep=False)
-            more = _check_files(apply.plan(store, source, config, gone=gone, thorough=True))
+            more = _check_files(store, source, config)
         changed += more.changed
         missing += more.missing
         new += more.new
@@ -389,7 +409,17 @@ def _unique(rows: Iterable[DocumentRow]) -> tuple[DocumentRow, ...]:
     return tuple(sorted({row.seq: row for row in rows}.values(), key=lambda row: (row.collection, row.path)))
 
 
-def _check_files(plan: Plan) -> Changes:
+def _check_files(store: Store, source: SourceRow, config: Config) -> Changes:
+    """How files differ. A repository that cannot be reached is neither changed nor gone."""
+    gone = _gone(source, prune=False, keep=False)
+    try:
+        with repositories.opened(source, config) as checkout:
+            return _changes(apply.plan(store, source, config, gone=gone, thorough=True, checkout=checkout))
+    except SourceError as problem:
+        return Changes((), (), failed=(Skipped(problem.source, problem.reason, problem.code),))
+
+
+def _changes(plan: Plan) -> Changes:
     rows = {action: tuple(i.row for i in plan.of(action) if i.row) for action in (UPDATE, REMAKE)}
     gone = tuple(item.row for item in plan.of(REMOVE, KEEP, MOVE) if item.row)
     new = tuple(of_document(plan.source.collection, item.path) for item in plan.of(ADD, MOVE))
@@ -416,73 +446,3 @@ def _check_web(store: Store, source: SourceRow, config: Config) -> Changes:
     new = (of_document(source.collection, page.path) for page in looked.new if page.url not in rows)
     missing = tuple(row for row in rows.values() if row.seq in gone)
     return Changes(tuple(changed), missing, tuple(new), kept=kept)
-
-
-# -------------------------------------------------------------------------------------- removing
-
-
-def remove_documents(store: Store, rows: list[DocumentRow]) -> None:
-    """Remove documents for good: no refresh brings back what a person removed."""
-    known = {source.seq: source for source in store.sources()}
-    single, without = list[SourceRow](), dict[int, list[str]]()
-    for row, source in holders(store, rows, known):
-        if source.type in _SINGLE:
-            single.append(source)
-        else:
-            without.setdefault(source.seq, []).append(row.path)
-    changed = [_without(store.source_now(known[seq]) or known[seq], paths) for seq, paths in without.items()]
-    if changed:
-        store.put_sources(changed)
-    store.drop_sources(single)
-    store.remove([row.seq for row in rows])
-
-
-def holders(
-    store: Store, rows: list[DocumentRow], known: dict[int, SourceRow]
-) -> Iterator[tuple[DocumentRow, SourceRow]]:
-    """Each document with each source that holds it."""
-    by_number = {row.seq: row for row in rows}
-    for member in store.holders(by_number):
-        if member.source in known:
-            yield by_number[member.document], known[member.source]
-
-
-def _without(source: SourceRow, paths: list[str]) -> SourceRow:
-    """A source without some documents."""
-    left_out = tuple(sorted({*source.options.without, *paths}))
-    return replace(source, options=replace(source.options, without=left_out))
-
-
-def remove_collection(store: Store, collection: str, rows: list[DocumentRow]) -> None:
-    """Remove a whole collection, or all branches of one, with its sources."""
-    store.drop_sources([it for it in store.sources() if is_in_collection(it.collection, collection)])
-    store.remove([row.seq for row in rows])
-
-
-def goes_with(store: Store, source: SourceRow) -> list[DocumentRow]:
-    """The documents that no other source holds."""
-    with store.reading():
-        number, members = source.seq, store.members(source.collection, source.kind, source)
-        shared = {member.document for member in members if member.source != number}
-        return [row for row in named.members_of(store, source) if row.seq not in shared]
-
-
-def follow(store: Store, moved: Sequence[tuple[SourceRow, SourceRow]]) -> None:
-    """Move sources to their new places.
-
-    If a larger source around one stays behind, it drops the documents that moved.
-    """
-    moving = {before.seq for before, _ in moved}
-    for before, after in moved:
-        _follow(store, before, after, moving)
-
-
-def _follow(store: Store, before: SourceRow, after: SourceRow, moving: set[int]) -> None:
-    if before.root != before.place and after.root in (after.place, after.place.rpartition("/")[0]):
-        members = store.members(before.collection, before.kind, before)
-        known = {source.seq: source for source in store.sources()}
-        for other in {member.source for member in members} - moving:
-            if other in known and known[other].root == before.root:
-                held = [member.document for member in members if member.source == other]
-                store.leave(known[other], held)
-    store.move_source(before, after)

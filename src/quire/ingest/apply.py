@@ -11,7 +11,9 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from quire.address import of_document
 from quire.config import Config
@@ -43,6 +45,9 @@ from quire.sources import contents, files
 from quire.sources.files import FoundFile, Seen, Skipped, Wanted
 from quire.stores import BATCH_BYTES, DocumentRow, Filters, Prepared, Sighting, SourceRow, Store
 
+if TYPE_CHECKING:
+    from quire.sources.git import Checkout
+
 log = logging.getLogger("quire")
 _BATCH_FILES = 256
 
@@ -58,19 +63,26 @@ def plan(
     remake: bool = False,
     before: Iterable[Plan] = (),
     within: frozenset[str] = frozenset(),
+    checkout: Checkout | None = None,
 ) -> Plan:
-    """The changes that a file or folder would make. `thorough` reads every new or changed file.
+    """The changes that a file, a folder or the checkout of a repository would make.
 
-    `remake` remakes documents that other versions made, in a shared library too. The result assumes that
-    the plans in `before` have been applied. `within` are paths from the root: only these files, and all in
-    these folders, are compared.
+    `thorough` reads every new or changed file. `remake` remakes documents that other versions made, in a
+    shared library too. The result assumes that the plans in `before` have been applied. `within` are paths
+    from the root: only these files, and all in these folders, are compared.
     """
-    listing, problem = _listing(source, config, within)
+    if checkout:
+        listing, problem = checkout.listing(wanted_of(source, config))
+        source = replace(source, options=replace(source.options, commit=checkout.commit))
+    else:
+        listing, problem = _listing(source, config, within)
     with store.reading():
         held = _held(store, source, within)
     for other in before:
         if (other.source.collection, other.source.kind) == (source.collection, source.kind):
             held = planning.after(held, other, made_by(config))
+    if checkout:
+        listing = checkout.with_texts(listing, partial(_is_read, held, made_by(config)))
     wanted = planning.to_read(listing, held)
     if thorough:
         wanted |= {seen.path for seen in listing if isinstance(seen, FoundFile) and _may_differ(held, seen)}
@@ -103,6 +115,11 @@ def _log_skipped(plan: Plan, held: Mapping[str, Held]) -> None:
 def _may_differ(held: dict[str, Held], found: FoundFile) -> bool:
     known = held.get(found.path)
     return known is None or not planning.is_unchanged(known, found)
+
+
+def _is_read(held: dict[str, Held], maker: str, found: FoundFile) -> bool:
+    """Whether a plan may read a file: it is new or changed, or its document may be made again."""
+    return _may_differ(held, found) or held[found.path].row.made_by != maker
 
 
 def _listing(source: SourceRow, config: Config, within: frozenset[str]) -> tuple[list[Seen], str]:
@@ -260,7 +277,7 @@ class _Run:
         self.report.moved = len(moved)
         for item in moved:
             self._tell_of(MOVE, item.path, item.old_path)
-        again = [item for item in moved if is_cut_anew(_row(item), item.path)]
+        again = [item for item in moved if is_cut_anew(_row(item), item.path) or _has_other_url(item)]
         self.report.updated += len(moved) - len(again)
         new = [Item(ADD, item.path, found=item.found) for item in items if _row(item).seq in refused]
         return [*again, *new]
@@ -364,6 +381,10 @@ class _Run:
 def _row(item: Item) -> DocumentRow:
     assert item.row is not None  # noqa: S101
     return item.row
+
+
+def _has_other_url(item: Item) -> bool:
+    return item.found is not None and item.found.url != _row(item).url
 
 
 def _sighting(item: Item, path: str = "") -> Sighting:

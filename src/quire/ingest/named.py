@@ -18,6 +18,7 @@ from typing import Any
 from quire import address, redact
 from quire.config import Config
 from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable, nearest
+from quire.ingest import repositories
 from quire.ingest.prepare import examined
 from quire.sources import files, names
 from quire.sources.files import FoundFile
@@ -189,12 +190,14 @@ def _address_of(store: Store, name: str) -> str | None:
 
 
 def _urls(name: str) -> set[str]:
-    """The names that a URL or a site can have among the sources."""
-    if not (names.is_url(name) or names.is_site(name)):
-        return set()
-    from quire.sources.web import index_of, normalise_url
-
+    """The names that a repository, a URL or a site can have among the sources."""
     try:
+        if repositories.is_named(name):
+            return {repositories.source_of_name(name, "", "").place}
+        if not (names.is_url(name) or names.is_site(name)):
+            return set()
+        from quire.sources.web import index_of, normalise_url
+
         return {index_of(name), normalise_url(name)} if names.is_site(name) else {normalise_url(name)}
     except SourceError:
         return set()
@@ -329,6 +332,8 @@ def _sources_of(rows: list[DocumentRow]) -> Iterator[tuple[SourceRow, list[Docum
     root, about = first.root, (first.collection, first.kind)
     if root is None:
         yield from ((SourceRow("text", row.path, None, *about), [row]) for row in rows)
+    elif root.startswith(names.REPOSITORY):
+        yield repositories.source_of_name(root, *about), rows
     elif names.is_url(root):
         yield SourceRow("site" if names.is_site(root) else "page", root, root, *about), rows
     elif _was_folder(root, rows):

@@ -182,7 +182,7 @@ class _Draft:
         held = self.held.get(found.path)
         if held is None:
             self.new[found.path] = found
-        elif held.row.root != self.source.root or held.row.url is not None:
+        elif held.row.root != self.source.root:
             self.items.append(_refused(self.source, held.row, found))
         elif is_unchanged(held, found):
             self._same(held.row, found, is_read=False)

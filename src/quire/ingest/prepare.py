@@ -256,7 +256,8 @@ def _cut_one(job: FileJob, config: Config) -> _Unembedded | Same | Skipped:
     if job.known == (contents.digest_of_file(source), made_by(config)):
         return Same(seen)
     read = contents.document_of(source, found.path, collection=job.collection, settings=config.document)
-    origin: dict[str, Any] = {"root": job.root, "size": found.size, "mtime_ns": found.mtime_ns, "seen": seen}
+    origin: dict[str, Any] = {"url": found.url, "root": job.root, "size": found.size}
+    origin |= {"mtime_ns": found.mtime_ns, "seen": seen}
     origin |= {"original": read.original, "places": read.places}
     prepared, texts = _cut(read.document, config, job.kind, **origin)
     return replace(prepared, warnings=(*read.warnings, *prepared.warnings)), texts

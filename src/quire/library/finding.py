@@ -12,7 +12,7 @@ from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
 from quire.ingest import named
 from quire.library.base import reads
-from quire.library.passages import Passages, filters_of
+from quire.library.passages import Passages, filters_of, newest_versions
 from quire.meaning import serving
 from quire.searcher import Found
 from quire.stores import Counts, DocumentRow, Filters
@@ -39,9 +39,10 @@ class Finding(Passages):
     ) -> Found:
         """The best sections for a query. Raises NoResults for an unknown collection.
 
-        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic. `rerank`
-        reads the best again: a better order takes more time. With a `vector` of your own, no model is asked
-        for one; then the query may be left out.
+        Of a collection with versions, `name@version`, the newest is searched unless another is named;
+        `name@*` are all. Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or
+        semantic. `rerank` reads the best again: a better order takes more time. With a `vector` of your own,
+        no model is asked for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
         filters = filters_of(collection, paths, tags)
@@ -49,6 +50,19 @@ class Finding(Passages):
 
     @reads
     def _search(
+        self,
+        query: str,
+        vector: Sequence[float] | None,
+        filters: Filters,
+        settings: SearchSettings,
+        *,
+        explain: bool,
+    ) -> Found:
+        filters, notes = newest_versions(self.store, filters)
+        found = self._search_within(query, vector, filters, settings, explain=explain)
+        return replace(found, notes=(*found.notes, *notes))
+
+    def _search_within(
         self,
         query: str,
         vector: Sequence[float] | None,
@@ -115,18 +129,21 @@ class Finding(Passages):
     def _context(
         self, query: str, filters: Filters, search: SearchSettings, settings: ContextSettings, include: str
     ) -> Context:
-        found = self._search(query, None, filters, search, explain=True)
+        filters, notes = newest_versions(self.store, filters)
+        found = self._search_within(query, None, filters, search, explain=True)
         sources: dict[int, Source] = {}
-        critical = [self._pack_source(row, sources) for row in self._critical(filters.collection)]
+        critical = [self._pack_source(row, sources) for row in self._critical(filters)]
         matches = self._matches(found, sources)
         counted = budget_counter(self.config.tokens)
-        told = {"notes": found.notes, "good_match": found.good_match or not found.results}
+        told = {"notes": (*found.notes, *notes), "good_match": found.good_match or not found.results}
         return pack(found.query, critical, matches, settings, counted, include=include, **told)  # type: ignore[arg-type]
 
-    def _critical(self, collection: str | None) -> list[DocumentRow]:
+    def _critical(self, filters: Filters) -> list[DocumentRow]:
         """The critical documents of a collection, or of all, by collection and path."""
+        collection = filters.collection
         rows = self.store.documents_by_row(self.store.promoted("critical")).values()
         kept = [row for row in rows if row.kind in named.DOCUMENTS]
+        kept = [row for row in kept if row.collection not in filters.not_collections]
         if collection is not None:
             kept = [row for row in kept if is_in_collection(row.collection, collection)]
         return sorted(kept, key=lambda row: (row.collection, row.path))

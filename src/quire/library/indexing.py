@@ -18,7 +18,7 @@ from quire.address import is_in_collection
 from quire.document import Document, format_of_type, text_of
 from quire.errors import NoResults, SettingError, nearest, no_collection
 from quire.fingerprint import why_remade
-from quire.ingest import named
+from quire.ingest import named, removing
 from quire.ingest.plan import Plan
 from quire.ingest.prepare import made_by, prepare_alone, read_alone
 from quire.ingest.report import Report
@@ -55,7 +55,9 @@ class Indexing(Embeddings):
         embed: bool = True,
         progress: Progress | None = None,
     ) -> Report:
-        """Add files, folders, pages and sites, or content under its own path. Content wins over paths.
+        """Add files, folders, repositories, pages and sites, or content under its own path.
+
+        Content wins over paths.
 
         The library remembers these sources, and `refresh` follows them. Content without a path is named by
         its text. Its `source_type` is md, rst or txt; None leaves that to its path and its text. `external`
@@ -194,8 +196,8 @@ class Indexing(Embeddings):
         """Keep the library up to date until `stop` is set: what changes in its sources is read soon after.
 
         `on_change` receives each change to a document, `on_note` what a person should know; without them,
-        the log does. One process at a time watches a library; others wait until it is gone. Pages and sites
-        are read again after `watch.pages` seconds. It goes on if the library is closed meanwhile.
+        the log does. One process at a time watches a library; others wait until it is gone. Pages, sites and
+        repositories are read again after `watch.pages` seconds. Closing the library does not end it.
         """
         from quire import watcher
 
@@ -219,7 +221,7 @@ class Indexing(Embeddings):
         return sync.check(self.store, self.config, collection)
 
     def sources(self) -> list[SourceRow]:
-        """The sources that people added: files, folders, pages, sites and texts."""
+        """The sources that people added: files, folders, repositories, pages, sites and texts."""
         self._adopt()
         return self._stored_sources()
 
@@ -243,9 +245,9 @@ class Indexing(Embeddings):
         """
         self._adopt()
         source = named.find(self.store, place, collection)
-        rows = sync.goes_with(self.store, source)
+        rows = removing.goes_with(self.store, source)
         if not dry_run:
-            self.store.drop_sources([source])
+            removing.drop_sources(self.store, [source])
         return rows
 
     @writes
@@ -257,7 +259,7 @@ class Indexing(Embeddings):
         self._adopt()
         moved = named.moves(self.store, old, new)
         if not dry_run:
-            sync.follow(self.store, moved)
+            removing.follow(self.store, moved)
         return moved
 
     @writes
@@ -292,9 +294,9 @@ class Indexing(Embeddings):
             raise SettingError("remove", "Name what to remove: addresses, or a collection")
         _check_removable(rows, collection)
         if not dry_run and collection is not None and not within:
-            sync.remove_collection(self.store, collection, rows)
+            removing.remove_collection(self.store, collection, rows)
         elif not dry_run:
-            sync.remove_documents(self.store, rows)
+            removing.remove_documents(self.store, rows)
         if purge and not dry_run:
             self._purge()
         return rows

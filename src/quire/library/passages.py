@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from quire import reading, records, retaking
+from quire import reading, records, releases, retaking
 from quire.address import of_document, parse_id
 from quire.document import Document
 from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
@@ -19,7 +19,7 @@ from quire.progress import Progress, Silent
 from quire.records import StoredChunk, StoredSection
 from quire.result import Reading, Result
 from quire.sources import entries
-from quire.stores import DocumentRow, Filters, active_model
+from quire.stores import DocumentRow, Filters, Store, active_model
 from quire.tree import Tree
 
 log = logging.getLogger("quire")
@@ -30,6 +30,16 @@ _KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
 def filters_of(collection: str | None, paths: Iterable[str], tags: Iterable[str]) -> Filters:
     """Filters of what a caller names."""
     return Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))
+
+
+def newest_versions(store: Store, filters: Filters) -> tuple[Filters, tuple[str, ...]]:
+    """Filters that keep to the newest version where none is named, and what to say of that."""
+    known, name = store.collections(), filters.collection
+    if name is not None:
+        note = releases.note_newest(name, known)
+        return replace(filters, collection=releases.newest_of(name, known)), (note,) if note else ()
+    older = releases.older_versions(known)
+    return replace(filters, not_collections=older), (releases.note_older(older),) if older else ()
 
 
 class Passages(Embeddings):
@@ -80,12 +90,14 @@ class Passages(Embeddings):
         tags: Iterable[str] = (),
         kind: str | None = None,
     ) -> list[DocumentRow]:
-        """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind."""
+        """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind.
+
+        The name of a collection that exists only in versions means the newest of them.
+        """
         if kind is not None and kind not in _KINDS:
             raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
-        return self.store.documents(
-            replace(filters_of(collection, paths, tags), kinds=(kind,) if kind else ())
-        )
+        filters = replace(filters_of(collection, paths, tags), kinds=(kind,) if kind else ())
+        return self.store.documents(newest_versions(self.store, filters)[0] if collection else filters)
 
     def document(self, address: str) -> DocumentRow | None:
         """One document by its address, path or id; None if there is none."""

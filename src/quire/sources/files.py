@@ -19,6 +19,7 @@ from pathlib import Path
 
 from quire import readers
 from quire.config import DEFAULT, DocumentSettings
+from quire.document import BOM
 from quire.errors import TooLarge, Unreadable
 from quire.sources import ignore
 from quire.sources.contents import WEB_PAGES
@@ -113,6 +114,7 @@ class FoundFile:
     checksum: str | None = None  # of its document; None if it was not read
     problem: Skipped | None = None  # why it cannot be added, if it was read
     seen: int = 0  # its ctime when it was read, below 0 if it may have changed since; 0 if it was not read
+    url: str | None = None  # the page that shows it, if it is in a repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,79 @@ class _Place:
         return printable("/".join(self.names[self.depth :]))
 
 
-class _Walk:
+class _Selection:
+    """Which files are wanted, and why others are not."""
+
+    def __init__(self, wanted: Wanted, depth: int, above: int) -> None:
+        self.without, self.depth = wanted.without, depth
+        self.include = ignore.patterns(wanted.include, depth, "not in include")
+        self.asked = self.exclude = ignore.patterns(wanted.exclude, depth, "exclude")
+        self.only = ignore.patterns(wanted.only, above, "files.include")
+        self.exclude += ignore.patterns(wanted.never, above, "files.exclude")
+
+    def _left_out(self, place: _Place, *, is_folder: bool) -> PassedOver | None:
+        """Why something is not read; None if it is."""
+        name = place.names[-1]
+        if name in UNWANTED_FOLDERS if is_folder else ignore.may_hold_secrets(name):
+            return PassedOver(
+                place.path, "never read" if is_folder else SECRETS, "" if is_folder else SECRETS
+            )
+        if name[0] == ".":
+            return PassedOver(place.path, "hidden")
+        rule = ignore.last_fit(place.rules, place.names, is_folder=is_folder) if place.rules else None
+        if rule and not rule.negated:
+            return PassedOver(place.path, f"ignored by {rule.origin}")
+        return None if is_folder else self._unwanted(place)
+
+    def _unwanted(self, place: _Place) -> PassedOver | None:
+        """Why a file that no rule ignores is not wanted; None if it is."""
+        if self.exclude and (rule := ignore.covers(self.exclude, place.names, self.depth)):
+            return PassedOver(place.path, f"left out by {rule.origin}", is_asked=rule in self.asked)
+        if self.without and place.path in self.without:
+            return PassedOver(place.path, "removed from the library; to have it again, add it by its name")
+        if self.only and not ignore.covers(self.only, place.names, 0):
+            return PassedOver(place.path, "not in files.include")
+        if self.include:
+            found = ignore.covers(self.include, place.names, self.depth)
+            return None if found else PassedOver(place.path, "not in include", is_asked=True)
+        if place.names[-1].lower().endswith(ENDINGS):
+            return None
+        kind = os.path.splitext(place.names[-1])[1].lower() or NO_ENDING  # noqa: PTH122  five times as fast
+        return PassedOver(place.path, _not_read(kind), kind)
+
+
+class Chooser(_Selection):
+    """Which of the paths of a tree are wanted, where there are no folders to walk through."""
+
+    def __init__(self, wanted: Wanted, named: str, ignore_files: Mapping[str, str]) -> None:
+        super().__init__(wanted, 0, 0)
+        self._named = named  # a folder that a person named: no rule ignores it
+        self._ignore_files = ignore_files  # their texts, by their folders; "" is the root
+        self._folders = dict[tuple[str, ...], tuple[PassedOver | None, tuple[Rule, ...]]]()
+
+    def left_out(self, path: str) -> PassedOver | None:
+        """Why a file, or a folder above it, is not read; None if it is."""
+        names, left, rules = tuple(path.split("/")), None, tuple[Rule, ...]()
+        for size in range(len(names)):
+            here = names[:size]
+            if here not in self._folders:
+                left = left or self._left_out_folder(here, rules)
+                self._folders[here] = left, (*rules, *self._rules_in("/".join(here)))
+            left, rules = self._folders[here]
+        return left or self._left_out(_Place("", names, 0, rules), is_folder=False)
+
+    def _left_out_folder(self, names: tuple[str, ...], rules: tuple[Rule, ...]) -> PassedOver | None:
+        if f"{self._named}/".startswith("/".join((*names, ""))):
+            return None
+        return self._left_out(_Place("", names, 0, rules), is_folder=True)
+
+    def _rules_in(self, folder: str) -> list[Rule]:
+        text, depth = self._ignore_files.get(folder, ""), len(folder.split("/")) if folder else 0
+        origin = printable(f"{folder}/{IGNORE_FILES[-1]}".removeprefix("/"))
+        return ignore.parse_rules(text.removeprefix(BOM).split("\n"), depth, origin)
+
+
+class _Walk(_Selection):
     """One walk: what is still to visit, and which folders were entered."""
 
     def __init__(
@@ -213,7 +287,7 @@ class _Walk:
     ) -> None:
         self.within, self.near = frozenset(within), _ways(within)
         self.start, self.real_start = place.absolute(), place.resolve()
-        self.settings, self.without = settings, wanted.without
+        self.settings = settings
         self.entered: set[tuple[int, int]] = set()
         self.stack: list[tuple[os.DirEntry[str], _Place]] = []
         # A folder keeps its own name, and its own rules, when a link to it sorts before it.
@@ -221,12 +295,8 @@ class _Walk:
         root, project = root.absolute(), Path(wanted.project or os.sep)
         narrowed = bool(wanted.project) and self.start.is_relative_to(project)
         self.base = _base(self.start, root, project if narrowed else root)
-        self.depth = len(root.relative_to(self.base).parts)
-        self.include = ignore.patterns(wanted.include, self.depth, "not in include")
-        self.asked = self.exclude = ignore.patterns(wanted.exclude, self.depth, "exclude")
-        above = len(project.relative_to(self.base).parts) if narrowed else self.depth
-        self.only = ignore.patterns(wanted.only, above, "files.include")
-        self.exclude += ignore.patterns(wanted.never, above, "files.exclude")
+        depth = len(root.relative_to(self.base).parts)
+        super().__init__(wanted, depth, len(project.relative_to(self.base).parts) if narrowed else depth)
 
     def run(self) -> Iterator[Seen]:
         names = self.start.relative_to(self.base).parts
@@ -322,42 +392,18 @@ class _Walk:
     def _checked(self, place: _Place, found: os.stat_result) -> FoundFile | Skipped:
         if not stat.S_ISREG(found.st_mode):
             return Skipped(place.path, _kind(found))
-        ending = os.path.splitext(place.names[-1])[1].lower()  # noqa: PTH122  five times as fast
-        if ending in readers.CONVERTED and (how := readers.missing_extra(ending)):
-            return Skipped(place.path, f"{ending} files need: {how}", kind=ending)
+        if lacking := without_extra(place.path):
+            return lacking
         if found.st_size > self.settings.max_bytes:
             return Skipped(place.path, self.settings.over_cap(found.st_size))
         return _found(place.absolute, place.path, found)
 
-    def _left_out(self, place: _Place, *, is_folder: bool) -> PassedOver | None:
-        """Why something is not read; None if it is."""
-        name = place.names[-1]
-        if name in UNWANTED_FOLDERS if is_folder else ignore.may_hold_secrets(name):
-            return PassedOver(
-                place.path, "never read" if is_folder else SECRETS, "" if is_folder else SECRETS
-            )
-        if name[0] == ".":
-            return PassedOver(place.path, "hidden")
-        rule = ignore.last_fit(place.rules, place.names, is_folder=is_folder) if place.rules else None
-        if rule and not rule.negated:
-            return PassedOver(place.path, f"ignored by {rule.origin}")
-        return None if is_folder else self._unwanted(place)
 
-    def _unwanted(self, place: _Place) -> PassedOver | None:
-        """Why a file that no rule ignores is not wanted; None if it is."""
-        if self.exclude and (rule := ignore.covers(self.exclude, place.names, self.depth)):
-            return PassedOver(place.path, f"left out by {rule.origin}", is_asked=rule in self.asked)
-        if self.without and place.path in self.without:
-            return PassedOver(place.path, "removed from the library; to have it again, add it by its name")
-        if self.only and not ignore.covers(self.only, place.names, 0):
-            return PassedOver(place.path, "not in files.include")
-        if self.include:
-            found = ignore.covers(self.include, place.names, self.depth)
-            return None if found else PassedOver(place.path, "not in include", is_asked=True)
-        if place.names[-1].lower().endswith(ENDINGS):
-            return None
-        kind = os.path.splitext(place.names[-1])[1].lower() or NO_ENDING  # noqa: PTH122  five times as fast
-        return PassedOver(place.path, _not_read(kind), kind)
+def without_extra(path: str) -> Skipped | None:
+    """Why a file is not read, if an optional part of Quire is missing. It is not gone: what is held stays."""
+    ending = os.path.splitext(path)[1].lower()  # noqa: PTH122  five times as fast
+    how = readers.missing_extra(ending) if ending in readers.CONVERTED else ""
+    return Skipped(path, f"{ending} files need: {how}", kind=ending) if how else None
 
 
 def _ways(within: Collection[str]) -> defaultdict[str, set[str]]:

@@ -7,6 +7,7 @@ import re
 from urllib.parse import unquote, urlsplit
 
 INDEX, FULL = "llms.txt", "llms-full.txt"
+REPOSITORY = "git+"  # the roots of documents in repositories begin so, and no path of a file does
 _NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]+", re.I)
 
 

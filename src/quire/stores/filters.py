@@ -29,6 +29,7 @@ class Filters:
     documents: tuple[int, ...] = ()  # one of these rows
     since: int | None = None  # milliseconds: last written then or later
     until: int | None = None  # and before then
+    not_collections: tuple[str, ...] = ()  # none of them
 
 
 class Dialect(Protocol):
@@ -71,6 +72,9 @@ def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
     value = dialect.placeholder
     if filters.collection is not None:
         yield _in_collection(dialect.name(filters.collection), value)
+    if filters.not_collections:
+        values = ", ".join([value] * len(filters.not_collections))
+        yield f"d.collection NOT IN ({values})", list(map(dialect.name, filters.not_collections))
     if filters.kinds:
         yield dialect.any_kind(filters.kinds)
     for paths in filter(None, (filters.paths, filters.query_paths)):

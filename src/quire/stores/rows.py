@@ -16,6 +16,7 @@ from quire.document import SOURCE_TYPES
 from quire.embed.base import STATIC
 from quire.location import Places
 from quire.sources.entries import Version as Version
+from quire.sources.names import REPOSITORY
 from quire.stores import texts
 from quire.tree import Tree
 
@@ -54,7 +55,7 @@ class DocumentRow:
     @property
     def file(self) -> str | None:
         """The file it was read from."""
-        if self.root is None or self.url is not None:
+        if self.root is None or self.url is not None or self.root.startswith(REPOSITORY):
             return None
         from quire.sources.files import unprintable  # slow to load, and a listing does not need it
 
@@ -82,6 +83,7 @@ class SourceOptions:
     project: str = ""  # the folder of the quire.toml that narrows it further, wherever one works
     only: tuple[str, ...] = ()  # what that includes
     never: tuple[str, ...] = ()  # what that excludes
+    commit: str = ""  # of a repository, that its documents are of
 
     @classmethod
     @lru_cache(maxsize=256)  # most sources have the same
@@ -100,7 +102,7 @@ class SourceOptions:
 class SourceRow:
     """A source that a person added. Times are in milliseconds."""
 
-    type: str  # file, folder, page, site or text
+    type: str  # file, folder, repository, page, site or text
     place: str  # an absolute path, a URL, or the path of a text
     root: str | None  # the folder or URL that its documents' paths start from; None for a text
     collection: str

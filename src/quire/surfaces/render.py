@@ -344,6 +344,7 @@ def _options(source: SourceRow) -> str:
     told += [f"exclude {line(' '.join(options.exclude))}"] if options.exclude else []
     told += [f"without {counted(len(options.without), 'removed document')}"] if options.without else []
     told += ["keeps what is gone"] if options.keep else []
+    told += [f"at commit {options.commit[:12]}"] if options.commit else []
     told += [source.kind] if source.kind != "document" else []
     return "".join(f", {one}" for one in told)
 

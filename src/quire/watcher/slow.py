@@ -72,8 +72,8 @@ class Slow:
         self._problems.tell(report, is_whole=True)
 
     def _due(self, store: Store) -> set[int]:
-        """The pages and sites that were not read for long."""
-        web = (source for source in store.sources() if source.type in ("page", "site"))
+        """The pages, sites and repositories that were not read for long."""
+        web = (source for source in store.sources() if source.type in ("page", "site", "repository"))
         return {source.seq for source in web if is_due(source.checked_at, self._config.watch.pages)}
 
 

@@ -29,14 +29,12 @@ _embeds = click.option(
 @click.argument(
     "sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|FOLDER|URL|SITE...|-"
 )
-@click.option("-c", "--collection", help="The name to file them under; by default the folder's or site's.")
+@click.option("-c", "--collection", help="The name to file them under; by default that of the source.")
 @click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
 @click.option("--site", is_flag=True, help="All pages under a URL, by its sitemap and links. Remembered.")
 @click.option("--external", is_flag=True, help="They are other people's: never promoted.")
-@click.option(
-    "--include", multiple=True, help="Folders and sites: take only what matches, whatever its ending."
-)
-@click.option("--exclude", multiple=True, help="Folders and sites: leave out what matches, as in .gitignore.")
+@click.option("--include", multiple=True, help="Of folders, sites and repositories: take only what matches.")
+@click.option("--exclude", multiple=True, help="Of folders, sites and repositories: leave out what matches.")
 @click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
 @_embeds
@@ -57,13 +55,15 @@ def add(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Add files, folders, web pages and sites, or bring them up to date.
+    """Add files, folders, git repositories, web pages and sites, or bring them up to date.
 
     The library remembers what you named, and its options: quire refresh follows that and nothing else.
-    An option that you do not give stays as it was; --exclude '' clears it. Unchanged files are skipped.
-    A site is read by its llms.txt; with --site, by its sitemap and the links under its path. Text from
-    standard input is named by its content, unless --as names it. Everything can be searched by words and
-    meaning at once; what deepens that and takes longer than a minute is left to quire embed.
+    An option that you do not give stays as it was; --exclude '' clears it. Patterns are as in .gitignore, and
+    --include takes files of every ending. Unchanged files are skipped.
+    A site is read by its llms.txt; with --site, by its sitemap and the links under its path. A repository may
+    be followed by @TAG and :FOLDER. Text from standard input is named by its content, unless --as names it.
+    Everything can be searched by words and meaning at once; what deepens that and takes longer than a minute
+    is left to quire embed.
 
     \b
     Examples:
@@ -73,6 +73,8 @@ def add(
       quire add https://example.com/guide
       quire add example.com
       quire add --site https://docs.example.com/
+      quire add https://github.com/owner/name
+      quire add https://github.com/owner/name@v5.2:docs
       quire add README.md ./docs -c manual
       quire add ./vendor/docs --external
       cat notes.md | quire add - --as notes.md
@@ -129,7 +131,7 @@ def refresh(
     embeds: bool,
     as_json: bool,
 ) -> None:
-    """Bring every source up to date: the files, folders, pages and sites that were added.
+    """Bring every source up to date: the files, folders, repositories, pages and sites that were added.
 
     Documents whose files are gone are removed while their source is healthy: its folder is there and not
     empty, and less than half of its documents are missing at once. Otherwise they stay, and a note says why.

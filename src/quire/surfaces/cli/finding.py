@@ -46,7 +46,8 @@ def search(
     """Find the sections that answer a query, by their words and by their meaning.
 
     Plain words affect ranking; "phrases" are required; -words are excluded. a OR b, prefix*, heading:word,
-    title:word, path:folder/ and tag:draft work too.
+    title:word, path:folder/ and tag:draft work too. Of a collection with versions, such as django@5.2, the
+    newest is searched unless -c names another; -c 'django@*' names all.
 
     \b
     Examples:
@@ -54,6 +55,7 @@ def search(
       quire search '"exit code"' -docker --path docs/
       quire search heading:install --json
       quire search make it start faster --mode semantic
+      quire search custom user model -c django@5.2
     """
     from quire.surfaces import render
 

@@ -43,11 +43,14 @@ def where(context: click.Context, library: str | None, as_json: bool) -> None:
     found = {"library": redact.url(url), "why": why, **_state(url), "add_creates": _new_place(why, url)}
     found["memories"] = _memories(context.get_parameter_source("library"), library)
     found["settings"] = _settings_files()
+    clones = places.clones()
+    found["clones"] = str(clones) if clones and clones.is_dir() else None
     if as_json:
         output.print_json(found)
         return
     click.secho(render.line(found["library"]), bold=True)
-    lines = (*_state_lines(found), _memories_line(found["memories"]), *map(_file_line, found["settings"]))
+    lines = [*_state_lines(found), _memories_line(found["memories"]), *map(_file_line, found["settings"])]
+    lines += [f"clones of repositories: {found['clones']}"] if found["clones"] else []
     for line in (_WHY[why].format(file=file), *lines):
         click.echo(f"     {render.line(line)}")
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from quire import releases
 from quire.errors import NoResults, no_collection
 from quire.surfaces.cli import opening, options, output, parsing
 from quire.surfaces.cli.group import quire
 
 if TYPE_CHECKING:
     from quire.result import Reading
+    from quire.stores import DocumentRow
     from quire.tree import Tree
 
 
@@ -173,6 +176,8 @@ def list_documents(
 ) -> None:
     """List the documents in a library, and about how many tokens a read of each takes.
 
+    Of collections with versions, such as django@5.2, the newest is marked.
+
     \b
     Examples:
       quire list
@@ -186,12 +191,34 @@ def list_documents(
         rows = opened.documents(collection, paths=paths, tags=tags, kind=kind)
         if collection is not None and not opened.documents(collection):
             raise no_collection(collection, opened.store.collections())
+        known = opened.store.collections()
+    versions = releases.versions_of(known)
+    newest = {some[0] for some in versions.values()}
     for row in rows:
         if as_json:
-            output.print_json(render.document_json(row))
+            output.print_json(render.document_json(row) | _version_json(row, newest))
         else:
             size = f"about {render.counted(render.reading_tokens(row), 'token')}"
-            click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({size})")
+            mark = ", newest version" if row.collection in newest else ""
+            click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({size}{mark})")
+    told = _versions_line(versions) if collection is None else releases.note_newest(collection, known)
+    if told:
+        output.note(render.line(told))
     if not rows and (paths or tags or kind):
         output.note("No document is within these filters.")
         sys.exit(render.NOTHING)
+
+
+def _version_json(row: DocumentRow, newest: Container[str]) -> dict[str, Any]:
+    """The version that a document's collection is, and whether it is the newest; null if it is none."""
+    split = releases.split_version(row.collection)
+    return {"version": split and split[1], "newest": row.collection in newest if split else None}
+
+
+def _versions_line(versions: Mapping[str, Sequence[str]]) -> str:
+    """`versions: django 5.2 (newest), 4.2`: the collections that have several versions; "" if none has."""
+    told = []
+    for name, some in sorted(versions.items()):
+        first, *others = (one.removeprefix(f"{name}@") for one in some)
+        told += [f"{name} {', '.join((f'{first} (newest)', *others))}"] if others else []
+    return f"versions: {'; '.join(told)}" if told else ""

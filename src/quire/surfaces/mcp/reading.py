@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from quire import redact
+from quire import redact, releases
 from quire.address import meant, of_document
 from quire.config import TokenSettings
 from quire.errors import NoResults, no_collection
@@ -266,9 +266,11 @@ def list_documents(library: Library, asked: List) -> Answer:
         rows = library.documents(name, **narrowed, kind=asked.kind or None)
         if name and not rows and not library.documents(name):
             raise no_collection(name, library.store.collections())
+        newest = releases.note_newest(name, library.store.collections()) if name else ""
     shown = [_document(page, row) for row in rows[page.start : page.start + asked.max_tokens // 10]]
     lines = map(_document_line, shown[: _fitting(page, shown)])
     head = f"{render.counted(len(rows), 'document')}. {_DATA if rows or not asked.paths else _PATHS}"
+    head += f" {on_one_line(newest)}" if newest else ""
     text, end = page.rows(head, lines, len(rows))
     more = page.rest(end, len(rows))
     return Answer(text, {"documents": shown[: end - page.start], "total": len(rows), "cursor": more})

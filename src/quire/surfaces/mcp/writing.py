@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # a server that nobody has asked anything yet loads no librar
 
 
 class Add(Arguments):
-    """Index a file, a folder, a web page or text, or bring it up to date; then search finds it."""
+    """Index a file, folder, web page, git repository or text, or update it; then search finds it."""
 
     sources: Annotated[NameList, Field(description="Paths of files or folders, or URLs.")] = []
     content: Annotated[str, Field(description="Text to index instead of sources.")] = ""
