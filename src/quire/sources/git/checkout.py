@@ -15,7 +15,16 @@ from pathlib import Path, PurePosixPath
 from quire.config import Config
 from quire.errors import TooLarge
 from quire.progress import Progress, Silent
-from quire.sources.files import Chooser, FoundFile, PassedOver, Seen, Skipped, Wanted, printable
+from quire.sources.files import (
+    Chooser,
+    FoundFile,
+    PassedOver,
+    Seen,
+    Skipped,
+    Wanted,
+    printable,
+    without_extra,
+)
 from quire.sources.git.clone import Clone, TreeFile, clone_folder, opened_clone, writes_clone
 from quire.sources.git.repository import repository_of
 
@@ -96,7 +105,7 @@ class Checkout:
             return PassedOver(path, "is a submodule, which is not read", _SUBMODULES)
         if entry.size > self._config.document.max_bytes:
             return Skipped(path, self._config.document.over_cap(entry.size))
-        if lacking := files.without_extra(path):
+        if lacking := without_extra(path):
             return lacking
         self._ids[path] = entry.id
         # A blob never changes: its id takes the place of the time at which a file changed.
