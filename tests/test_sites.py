@@ -444,6 +444,22 @@ def test_names_of_one_page_are_one_document(web: Site, library: Library) -> None
     assert counts(library.refresh()) == (0, 0, 3, 0, 0)
 
 
+@pytest.mark.parametrize("links", [("a", "b"), ("a/", "b"), ("a", "a/", "b"), ("a/", "a", "b")])
+def test_a_canonical_url_that_redirects_to_its_page_is_one_document(
+    web: Site, library: Library, links: tuple[str, ...]
+) -> None:
+    """A server that adds a slash, and pages that name themselves without it: read once, and for good."""
+    home = serve(web, {"": links, "b": ()})
+    web.redirect("/docs/a", "/docs/a/")
+    own = f'<link rel="canonical" href="{web.url("/docs/a")}">'
+    web.page("/docs/a/", html("A", head=own), content_type="text/html")
+    assert counts(library.add(home, site=True)) == (3, 0, 0, 0, 0)
+    for _ in range(2):
+        library.refresh()
+    assert len(library.documents()) == 3
+    assert counts(library.refresh()) == (0, 0, 3, 0, 0)
+
+
 def test_a_canonical_url_of_another_version_is_not_followed(web: Site, library: Library) -> None:
     """Versions under one path are just pages, though each names the newest as the canonical one."""
     home = serve(web, {"": ("1/a.html", "2/a.html")})

@@ -131,7 +131,12 @@ class SiteCrawler(PageReader):
         """Whether a URL is the first to lead to a page. The others are other names of it."""
         if url == page:
             return True
+        led_back = self.ends.get(page) == url
+        if led_back:  # it calls itself by a URL that leads to it
+            del self.ends[page]
         self.ends[url] = page
+        if led_back:
+            return True
         if key_of(page) in self._queued and key_of(page) != key_of(url):
             return False
         self._queued[key_of(page)] = page
@@ -144,8 +149,8 @@ class SiteCrawler(PageReader):
             self._graph[page] = self._in_scope(links)
             return
         article = await self.article(page, response, links=True)
-        own = self.scope.page(article.canonical) if article.canonical else ""
-        if own and is_twin(page, own) and not self._claims(page, own):
+        own = self.scope.page(article.canonical) if article.canonical and page not in self.held else ""
+        if own and own not in self.ends and is_twin(page, own) and not self._claims(page, own):
             return
         page = self.ends.get(page, page)
         self._graph[page] = [] if "nofollow" in article.robots else self._in_scope(article.links)
@@ -265,7 +270,10 @@ class SiteCrawler(PageReader):
     def _current(self, url: str) -> str:
         """The URL that a page is stored under: as first asked for, after redirects, as it calls itself."""
         url = self._queued.get(key_of(url), url)
-        while (end := self.ends.get(url, url)) != url and end not in self.visit.failed:
+        for _ in range(len(self.ends)):  # never in a circle
+            end = self.ends.get(url, url)
+            if end == url or end in self.visit.failed:
+                break
             url = end
         return url
 
