@@ -25,6 +25,7 @@ from quire.location import Places
 from quire.readers import Converted, base, pdf
 from quire.tree import Tree
 from tests.commands import run
+from tests.web_server import site
 from tests.words import WORDS
 
 FILES = Path(__file__).parent / "fixtures" / "documents"
@@ -438,3 +439,23 @@ def test_bytes_of_a_file_can_be_given_with_its_name(tmp_path: Path) -> None:
         assert library.read("given:notes.pdf").text == "# Notes on a report"
         with pytest.raises(SourceError, match="is encrypted"):
             library.add(content=(FILES / "encrypted.pdf").read_bytes(), path="x.pdf", collection="given")
+
+
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+
+def test_a_file_on_the_web_is_read_as_one_on_disk(tmp_path: Path) -> None:
+    """Issue: a PDF behind a URL has its pages, and a link that opens them; a broken one fails alone."""
+    config = replace(WORDS, web=replace(WORDS.web, allow_hosts=("127.0.0.1",), retries=0))
+    with site() as web, Library.open(tmp_path / "a.db", create=True, config=config) as library:
+        url = web.page("/a/plant.pdf", (FILES / "plant.pdf").read_bytes(), content_type="application/pdf")
+        other = web.page("/download/7", (FILES / "handbook.docx").read_bytes(), content_type=WORD)
+        binary = "application/octet-stream"
+        broken = web.page("/scan.pdf", (FILES / "scan.pdf").read_bytes(), content_type=binary)
+        library.add(url)
+        library.add(other)
+        found = library.search('"zebra3"').results[0]
+        assert (found.location, found.link) == ("page 6", f"{url}#page=6")
+        assert (library.search("valve").results[0].location or "").startswith("paragraph")
+        assert "may be a scan" in library.add(broken).failed[0].reason
+        assert library.refresh().unchanged == 2

@@ -22,6 +22,7 @@ from quire.library import Library
 from quire.sources.web import sitemap
 from quire.sources.web.scope import Scope, is_twin, key_of
 from quire.stores import SourceRow
+from quire.surfaces import render
 from tests.commands import run, user_settings
 from tests.test_web import Versioned, counts, found, opened, publish, texts, told
 from tests.web_server import Handler, Site, bomb, reply, site
@@ -759,3 +760,20 @@ def test_the_command_line_names_the_site_option(web: Site, tmp_path: Path) -> No
         "is a file or folder. Sites are on the web"
         in run(tmp_path, "add", "--site", str(tmp_path), code=2)[1]
     )
+
+
+def test_results_of_a_page_link_to_the_anchor_of_their_heading(
+    web: Site, library: Library, tmp_path: Path
+) -> None:
+    """Issue: results in text name the URL with its anchor; saved pages have theirs, too."""
+    page = "<main><h1 id='top'>Äpfel</h1><p>Zwölf.</p><h2 id='rot und süß'>Rote</h2><p>Sauer.</p></main>"
+    url = web.page("/a.html", page.encode(), content_type="text/html; charset=utf-8")
+    library.add(url)
+    (found,) = library.search("sauer").results
+    assert (found.location, found.link) == (None, f"{url}#rot%20und%20s%C3%BC%C3%9F")
+    assert f"{url}#rot" in "\n".join(render.result_lines(1, found, False))
+    saved = tmp_path / "saved.html"
+    saved.write_text(page, "utf-8")
+    library.add(saved)
+    found = library.search("sauer", collection=tmp_path.name).results[0]
+    assert found.link == f"{saved.as_uri()}#rot%20und%20s%C3%BC%C3%9F"

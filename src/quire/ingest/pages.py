@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from quire import location
+from quire import location, readers
 from quire.address import of_document
 from quire.config import Config
 from quire.document import Document
@@ -28,7 +28,7 @@ from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
 from quire.ingest.spool import Spool
 from quire.progress import DocumentChange, Progress, Silent
-from quire.sources import ignore, names
+from quire.sources import contents, ignore, names
 from quire.sources.files import Skipped
 from quire.stores import DocumentRow, Filters, Prepared, Sighting, SourceRow, Store
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 log = logging.getLogger("quire")
+_MUST_BE_BOUNDED = 1 << 62  # more bytes than may be read without a worker
 _NOTHING = (None, None)  # the validators of a page that has none
 
 
@@ -268,7 +269,7 @@ class _PageJob:
 
 def _packed(job: _PageJob) -> bytes | None:
     """A page cut, analysed and packed for the spool; None if it is unchanged."""
-    document = _document(job)
+    document, origin = _file(job) if job.page.is_file else (_document(job), {})
     if job.known == document.checksum:
         return None
     etag, last_modified = job.page.validators
@@ -281,10 +282,21 @@ def _packed(job: _PageJob) -> bytes | None:
         root=job.root,
         etag=etag,
         last_modified=last_modified,
-        places=location.anchors(job.page.anchors),
+        **{"places": location.anchors(job.page.anchors), **origin},
     )
     prepared = replace(prepared, warnings=(*job.page.warnings, *prepared.warnings))
     return pickle.dumps(prepared)
+
+
+def _file(job: _PageJob) -> tuple[Document, dict[str, Any]]:
+    """The document in a file from the web, and what is known of the file."""
+    page, settings = job.page, job.config.document
+    assert isinstance(page.content, bytes)  # noqa: S101
+    found = readers.convert(page.content, f"{job.path}{page.format}", settings)
+    named: Any = {"collection": job.collection, "format": "markdown", "title": found.title or None}
+    document = Document.from_text(found.text, job.path, **named, settings=settings)
+    origin = {"places": found.places, "original": contents.digest_of_file(page.content)}
+    return document, origin
 
 
 def _document(job: _PageJob) -> Document:
@@ -348,7 +360,8 @@ class _Pages:
             job = self._job(page)
             if not self.is_wanted(job.path):
                 return
-            packed = await pool.do(page.url, len(page.content), _packed, job)
+            size = _MUST_BE_BOUNDED if page.is_file else len(page.content)
+            packed = await pool.do(page.url, size, _packed, job)
         except LibraryError:
             raise
         except Exception as error:  # any parser error belongs to this page alone

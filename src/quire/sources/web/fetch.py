@@ -28,7 +28,15 @@ from quire.errors import NotFound, NotText, Refused, SettingError, TooLarge, Tra
 from quire.sources.charset import declared_charset, likely_charset
 from quire.sources.web.decompress import ENCODINGS, Decompressor
 from quire.sources.web.guard import Guard, Resolve, Retry, checked_network, resolve_name, why
-from quire.sources.web.response import BINARY, DATA, Response, kind_of, markdown_links, media_of
+from quire.sources.web.response import (
+    BINARY,
+    DATA,
+    Response,
+    file_ending,
+    kind_of,
+    markdown_links,
+    media_of,
+)
 from quire.sources.web.urls import PORTS, Target, absolute, shown_url, target_of
 
 if TYPE_CHECKING:
@@ -271,7 +279,7 @@ class Fetcher:
         """Raise for content that need not be read."""
         self._check_size(request, int(fields.get("content-length", 0)))
         media = media_of(fields)
-        if BINARY.match(media) and not request.is_data:
+        if BINARY.match(media) and not request.is_data and not file_ending(media, ""):
             raise NotText(request.url, f"is {media}, not text")
         if _encoding(fields) not in ENCODINGS:
             raise NotText(request.url, f"is compressed as {_encoding(fields)}, which was not asked for")
@@ -336,6 +344,10 @@ def _whole(request: _Request, answer: _Answer) -> Response:
     if request.is_data:
         return Response(request.url, str(answer.target), 200, answer.content, "data", "", "", None, None, ())
     media, declared = media_of(answer.fields), declared_charset(answer.content, answer.fields)
+    if ending := file_ending(media, answer.target.path):
+        validators = answer.fields.get("etag"), answer.fields.get("last-modified")
+        end = str(answer.target)
+        return Response(request.url, end, 200, answer.content, ending, "", "", *validators, ())
     head = answer.content[:_HEAD].decode(declared or "latin-1", "replace")
     kind = kind_of(head, media, answer.target.path)
     if "\0" in head:

@@ -101,8 +101,10 @@ class PageReader:
     ) -> None:
         """Pass on a page as text."""
         warnings = (response.warning,) if response.warning else ()
-        content = response.content if response.charset in ("utf-8", "utf-8-sig") else decoded(response)
-        format = "text" if response.kind == "text" else "markdown"
+        is_file = response.kind.startswith(".")
+        is_kept = is_file or response.charset in ("utf-8", "utf-8-sig")
+        content = response.content if is_kept else decoded(response)
+        format = response.kind if is_file or response.kind == "text" else "markdown"
         validators = (response.etag, response.last_modified)
         about = (validators, warnings, is_searched, anchors)
         await self.take(WebPage(url, title or None, content, format, *about))

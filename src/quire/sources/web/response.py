@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
+from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from quire.errors import Refused
+from quire.readers import CONVERTED
 from quire.sources.web.urls import absolute, normalise_url
 
 _PIECE = 1 << 14  # characters
@@ -23,7 +25,7 @@ class Response:
     final_url: str  # after redirects
     status: int  # 200, or 304 for an unchanged page
     content: bytes
-    kind: str  # "markdown", "html" or "text"; "data" for a download
+    kind: str  # "markdown", "html" or "text"; "data" for a download; of a file its ending, such as ".pdf"
     charset: str  # content.decode(charset, "replace") is the text
     warning: str  # about its charset: it was guessed, or another is declared; empty if there is none
     etag: str | None
@@ -41,6 +43,26 @@ _HTML = re.compile(
 )
 _MARKDOWN_PATH = re.compile(r".*(?:\.md|\.markdown|\.mdx|/llms[^/]*\.txt)", re.IGNORECASE | re.DOTALL)
 _HTML_PATH = re.compile(r".*\.x?html?", re.IGNORECASE | re.DOTALL)
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_FILES = {
+    "application/pdf": ".pdf",
+    f"{_OFFICE}.wordprocessingml.document": ".docx",
+    f"{_OFFICE}.presentationml.presentation": ".pptx",
+    "application/vnd.oasis.opendocument.text": ".odt",
+    "application/epub+zip": ".epub",
+    "application/rtf": ".rtf",
+    "text/rtf": ".rtf",
+    "application/x-ipynb+json": ".ipynb",
+}
+
+
+def file_ending(media: str, path: str) -> str:
+    """The ending of a file that a reader converts, by its type, else by its name; "" for a page."""
+    ending = PurePosixPath(unquote(path.partition("?")[0])).suffix.lower()
+    is_page = media in (*_HTML_MEDIA, *_MARKDOWN_MEDIA)
+    return _FILES.get(media, "") or (ending if ending in CONVERTED and not is_page else "")
 
 
 def media_of(fields: Mapping[str, str]) -> str:

@@ -13,16 +13,21 @@ Validators = tuple[str | None, str | None]  # of a page: its etag, and when it w
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """A page as text that can be indexed."""
+    """A page as text that can be indexed, or a file that can be converted."""
 
     url: str
     title: str | None  # None: taken from its text
     content: bytes | str  # the original bytes if they are UTF-8
-    format: str
+    format: str  # of a file that a reader converts its ending, such as ".pdf"
     validators: Validators = (None, None)
     warnings: tuple[str, ...] = ()
     is_searched: bool = True  # False: it can be read, and its parts are pages that are found
     anchors: tuple[tuple[int, str], ...] = ()  # see html.Article; of pages in HTML only
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file that a reader converts."""
+        return self.format.startswith(".")
 
 
 Take = Callable[[WebPage], Awaitable[None]]
