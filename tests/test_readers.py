@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import quire
 from quire import readers
 from quire.config import DEFAULT, DocumentSettings, IngestSettings
-from quire.document import Document
+from quire.document import Document, format_of
 from quire.errors import NotPrepared, NotText, SourceError, TooLarge
 from quire.library import Library
 from quire.location import Places
@@ -185,6 +185,11 @@ def test_cells_of_a_notebook_are_places_and_none_swallows_the_next(tmp_path: Pat
     assert [place_of(found, words) for words in ("Load", "never", "print(1)", "The end")] == [
         *("cell 1", "cell 2", "cell 3", "cell 4")
     ]
+
+
+def test_every_converted_file_is_markdown_to_the_tree() -> None:
+    """The endings that readers convert are those that documents are markdown by."""
+    assert {format_of(f"x{ending}") for ending in readers.CONVERTED} == {"markdown"}
 
 
 # ------------------------------------------------------------------------------------- the marks
@@ -415,6 +420,7 @@ def test_hostile_files_in_a_folder_fail_alone(tmp_path: Path) -> None:
     (folder / "bomb.docx").write_bytes(bomb("word/document.xml", b" " * 1_000_000, 70))
     (folder / "pages.pdf").write_bytes(pages_declared(100_000, b"2 0 R 2 0 R"))
     (folder / "fake.pptx").write_text("no slides")
+    (folder / "~$handbook.docx").write_bytes(b"\x05owner" * 20)  # Word writes this while a file is open
     limits = IngestSettings(max_seconds=60, max_memory=1_000_000_000)
     config = replace(WORDS, ingest=limits)
     with Library.open(tmp_path / "a.db", create=True, config=config) as library:

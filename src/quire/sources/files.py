@@ -32,6 +32,7 @@ ENDINGS = (
 UNWANTED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 SECRETS = "may hold secrets"
 NO_ENDING = "without an ending"
+_LOCKS = "~$"  # of Office programs, beside a file that is open
 
 _MOST = 2**63 - 1  # nanoseconds that a database takes: until 2262
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
@@ -224,7 +225,7 @@ class _Selection:
             return PassedOver(
                 place.path, "never read" if is_folder else SECRETS, "" if is_folder else SECRETS
             )
-        if name[0] == ".":
+        if name[0] == "." or name.startswith(_LOCKS):
             return PassedOver(place.path, "hidden")
         rule = ignore.last_fit(place.rules, place.names, is_folder=is_folder) if place.rules else None
         if rule and not rule.negated:
