@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quire import chunkers, fingerprint, redact
+from quire import chunkers, fingerprint, links, redact
 from quire.chunkers.base import Chunk
 from quire.config import Config
 from quire.document import Document
@@ -30,7 +30,7 @@ from quire.tree import Tree
 if TYPE_CHECKING:
     from quire.embed.static import Static
 
-_RULES = 5  # version of the rules that read and cut documents: raise it whenever they change
+_RULES = 6  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
 _RACY_NS = 100_000_000  # a file written this shortly before it was read may change again in the same tick
 _KEY_START = b"-----BEGIN "
@@ -82,12 +82,13 @@ def _cut(
     texts = [embedded_text(chunk.trail, chunk.context, chunk.text, chunk.start) for chunk in chunks]
     count = counter(config.tokens).count
     tokens = {s.position: count(document.text, s.start, s.end) for s in tree.sections}
+    found = links.of_tree(tree, origin.get("url"))
     facts: dict[str, Any] = {
         "url": None,
         "root": None,
         "size": len(document.source),
         "mtime_ns": 0,
-        "tags": document.tags,
+        "tags": found.tags,
     }
     facts |= origin
     prepared = Prepared(
@@ -103,7 +104,9 @@ def _cut(
         chunks=chunk_rows(chunks),
         words=tuple(map(_words_of, chunks)),
         digests=tuple(map(digest_of, texts)),
-        warnings=document.warnings,
+        warnings=(*document.warnings, *filter(None, [found.problem])),
+        links=found.links,
+        fields=found.fields,
         **facts,
     )
     return prepared, texts

@@ -32,6 +32,7 @@ class Finding(Passages):
         collection: str | None = None,
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
+        where: Iterable[str] = (),
         limit: int | None = None,
         mode: str | None = None,
         rerank: bool | None = None,
@@ -39,12 +40,13 @@ class Finding(Passages):
     ) -> Found:
         """The best sections for a query. Raises NoResults for an unknown collection.
 
-        Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or semantic. `rerank`
+        Only documents with all of the `tags`, and whose front matter meets all conditions in `where` (such as
+        `date>=2026-01-01`), are searched. `mode` is hybrid, keyword or semantic. `rerank`
         reads the best again: a better order takes more time. With a `vector` of your own, no model is asked
         for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
-        filters = filters_of(collection, paths, tags)
+        filters = filters_of(collection, paths, tags, where)
         return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
 
     @reads
@@ -57,6 +59,7 @@ class Finding(Passages):
         *,
         explain: bool,
     ) -> Found:
+        self._check_fields(filters)
         apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
         filters = replace(filters, kinds=named.DOCUMENTS if apart else ())
         meaning = self._meaning(settings.mode, vector)
@@ -95,6 +98,7 @@ class Finding(Passages):
         collection: str | None = None,
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
+        where: Iterable[str] = (),
         mode: str | None = None,
         rerank: bool | None = None,
         include: str = "sections",
@@ -107,7 +111,7 @@ class Finding(Passages):
         settings = self.config.context
         if max_tokens is not None:
             settings = replace(settings, max_tokens=max_tokens)
-        filters = filters_of(collection, paths, tags)
+        filters = filters_of(collection, paths, tags, where)
         search = self._search_settings(_PACKED, mode, rerank)
         return self.fresh(partial(self._context, query, filters, search, settings, include))
 

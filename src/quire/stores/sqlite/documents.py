@@ -22,7 +22,7 @@ from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, Secti
 from quire.stores.sqlite.database import CHUNK_COLUMNS
 from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.ids import ID_PLACES
-from quire.stores.sqlite.versions import SqliteVersions
+from quire.stores.sqlite.links import SqliteLinks
 from quire.stores.texts import passage_of
 
 _DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
@@ -44,7 +44,7 @@ _NOTE_NUMBER = (
 _ADD_CHUNK = f"INSERT INTO chunks VALUES (?{', ?' * (len(fields(ChunkRow)) + 1)})"
 
 
-class SqliteDocuments(SqliteVersions):
+class SqliteDocuments(SqliteLinks):
     """The documents of a SQLite library."""
 
     def write(
@@ -123,6 +123,7 @@ class SqliteDocuments(SqliteVersions):
         )
         self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
         self.db.executemany("INSERT INTO tags VALUES (?, ?)", ((row, tag) for tag in set(new.tags)))
+        self._add_links(row, new)
         self._add_versions(row, new)
         if new.etag or new.last_modified:
             self.db.execute("INSERT INTO fetches VALUES (?, ?, ?)", (row, new.etag, new.last_modified))
@@ -130,7 +131,7 @@ class SqliteDocuments(SqliteVersions):
     def _drop_parts(self, row: int) -> None:
         """Delete the sections, chunks and terms of a document."""
         self.keywords.remove(list(self._words_of(row)))
-        for table in ("chunks", "tags", "fetches"):
+        for table in ("chunks", "tags", "fetches", "links", "names", "fields"):
             self.db.execute(f"DELETE FROM {table} WHERE document = ?", (row,))
         self.db.execute("DELETE FROM sections WHERE document = ?", (row,))
 

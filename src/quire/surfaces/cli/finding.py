@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("-c", "--collection", help="Look only in this collection.")
 @options.path_option
 @options.tag_option
+@options.where_option
 @click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
 @click.option(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
@@ -37,6 +38,7 @@ def search(
     collection: str | None,
     paths: tuple[str, ...],
     tags: tuple[str, ...],
+    where: tuple[str, ...],
     limit: int | None,
     mode: str | None,
     rerank: bool | None,
@@ -46,7 +48,7 @@ def search(
     """Find the sections that answer a query, by their words and by their meaning.
 
     Plain words affect ranking; "phrases" are required; -words are excluded. a OR b, prefix*, heading:word,
-    title:word, path:folder/ and tag:draft work too.
+    title:word, path:folder/, tag:draft, alias:name and any front-matter field, as in status:draft, work too.
 
     \b
     Examples:
@@ -54,12 +56,13 @@ def search(
       quire search '"exit code"' -docker --path docs/
       quire search heading:install --json
       quire search make it start faster --mode semantic
+      quire search meeting --where 'date>=2026-01-01' -status:draft
     """
     from quire.surfaces import render
 
     with opening.open_library(library) as opened:
-        where = {"collection": collection, "paths": paths, "tags": tags}
-        found = opened.search(query, **where, limit=limit, mode=mode, rerank=rerank, explain=explain)  # type: ignore[arg-type]
+        among = {"collection": collection, "paths": paths, "tags": tags, "where": where}
+        found = opened.search(query, **among, limit=limit, mode=mode, rerank=rerank, explain=explain)  # type: ignore[arg-type]
     output.show_found(found, as_json)
     sys.exit(render.DONE if found.results else render.NOTHING)
 
@@ -71,6 +74,7 @@ def search(
 @click.option("-c", "--collection", help="Look only in this collection.")
 @options.path_option
 @options.tag_option
+@options.where_option
 @click.option(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
 )
@@ -94,6 +98,7 @@ def context(
     collection: str | None,
     paths: tuple[str, ...],
     tags: tuple[str, ...],
+    where: tuple[str, ...],
     mode: str | None,
     rerank: bool | None,
     include: str,
@@ -114,8 +119,8 @@ def context(
     from quire.tokens import budget_counter
 
     with opening.open_library(library) as opened:
-        where = {"collection": collection, "paths": paths, "tags": tags, "rerank": rerank}
-        ask = partial(opened.context, query, **where, mode=mode, include=include)  # type: ignore[arg-type]
+        among = {"collection": collection, "paths": paths, "tags": tags, "where": where, "rerank": rerank}
+        ask = partial(opened.context, query, **among, mode=mode, include=include)  # type: ignore[arg-type]
         found = ask(max_tokens=max_tokens)
         if form == "xml":
             found = _smaller(found, ask, budget_counter(opened.config.tokens))

@@ -1,0 +1,64 @@
+"""Markdown to what stands in its lines: links with their texts, and the text outside links and code.
+
+Input: a text whose lines end in line feeds. Output: pieces in order, with byte offsets. Code, comments and
+raw HTML give none. Like markdown.py, this file knows the parser; it reads `[[wikilinks]]` too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyromark
+
+_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
+
+
+class Piece(NamedTuple):
+    """A link, or a run of text outside links and code."""
+
+    start: int
+    end: int
+    target: str | None  # of a link, as it is written; None for text
+    text: str = ""  # what a link says
+    form: str = ""  # wikilink, embed or markdown
+
+
+def pieces_in(text: str) -> Iterator[Piece]:
+    """The links and texts of a document, in order. A link in another is part of its text."""
+    link: Piece | None = None
+    depth, said, in_code = 0, list[str](), False
+    for event, span in pyromark.events_with_range(text, options=_OPTIONS, merge_text=True):
+        if type(event) is not dict:
+            continue
+        ((name, value),) = event.items()
+        if name == "Start":
+            opened = _link(value, span)
+            depth += opened is not None
+            if depth == 1 and opened:
+                link, said = opened, []
+            in_code = in_code or (type(value) is dict and "CodeBlock" in value)
+        elif name == "End":
+            in_code = in_code and value != "CodeBlock"
+            if value in ("Link", "Image"):
+                depth -= 1
+                if depth == 0 and link:
+                    yield link._replace(text="".join(said))
+                    link = None
+        elif link:
+            said += [str(value)] if name in ("Text", "Code") else []
+        elif name == "Text" and not in_code:
+            yield Piece(span["start"], span["end"], None)
+
+
+def _link(tag: Any, span: Any) -> Piece | None:
+    """The link that a tag opens. A picture that Markdown shows is none; an embedded note is."""
+    if type(tag) is not dict:
+        return None
+    found = tag.get("Link")
+    about = found or tag.get("Image")
+    if about is None:
+        return None
+    is_wiki = type(about["link_type"]) is dict
+    form = ("wikilink" if found else "embed") if is_wiki else ("markdown" if found else "image")
+    return Piece(span["start"], span["end"], about["dest_url"], form=form)
