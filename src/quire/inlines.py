@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyromark
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
+_LINKS = ("Link", "Image")  # what opens and ends
 
 
 class Piece(NamedTuple):
@@ -31,30 +32,29 @@ def pieces_in(text: str) -> Iterator[Piece]:
     for event, span in pyromark.events_with_range(text, options=_OPTIONS, merge_text=True):
         if type(event) is not dict:
             continue
-        ((name, value),) = event.items()
-        if name == "Start":
-            opened = _link(value, span)
-            depth += opened is not None
-            if depth == 1 and opened:
-                link, said = opened, []
-            in_code = in_code or (type(value) is dict and "CodeBlock" in value)
-        elif name == "End":
-            in_code = in_code and value != "CodeBlock"
-            if value in ("Link", "Image"):
+        if (words := event.get("Text")) is not None:
+            if link:
+                said.append(words)
+            elif not in_code:
+                yield Piece(span["start"], span["end"], None)
+        elif (tag := event.get("Start")) is not None:
+            if type(tag) is dict:
+                in_code = in_code or "CodeBlock" in tag
+                if opened := _link(tag, span):
+                    link, said, depth = (opened, [], 1) if depth == 0 else (link, said, depth + 1)
+        elif (end := event.get("End")) is not None:
+            in_code = in_code and end != "CodeBlock"
+            if end in _LINKS:
                 depth -= 1
                 if depth == 0 and link:
                     yield link._replace(text="".join(said))
                     link = None
-        elif link:
-            said += [str(value)] if name in ("Text", "Code") else []
-        elif name == "Text" and not in_code:
-            yield Piece(span["start"], span["end"], None)
+        elif link and (code := event.get("Code")):
+            said.append(code)
 
 
-def _link(tag: Any, span: Any) -> Piece | None:
+def _link(tag: dict[str, Any], span: Any) -> Piece | None:
     """The link that a tag opens. A picture that Markdown shows is none; an embedded note is."""
-    if type(tag) is not dict:
-        return None
     found = tag.get("Link")
     about = found or tag.get("Image")
     if about is None:

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple
@@ -84,7 +85,7 @@ def of_tree(tree: Tree, url: str | None = None) -> Extracted:
     if document.format == "markdown" and _CANDIDATE.search(document.markup, document.content_start):
         body = document.markup[document.content_start :].encode()
         pieces = _outside_comments(body)
-        found = [one for one in pieces if one.target is not None and _target(one) is not None]
+        found = [(one, where) for one in pieces if one.target is not None and (where := _target(one))]
         if len(found) > MAX_LINKS:
             problem = f"only the first {MAX_LINKS:,} of its {len(found):,} links are kept"
         links = tuple(_links(tree, body, found[:MAX_LINKS], url))
@@ -165,12 +166,13 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _links(tree: Tree, body: bytes, pieces: Sequence[Piece], url: str | None) -> Iterator[WrittenLink]:
+def _links(
+    tree: Tree, body: bytes, found: Sequence[tuple[Piece, tuple[str, str]]], url: str | None
+) -> Iterator[WrittenLink]:
     document, sections = tree.document, [section.start for section in tree.sections]
-    starts = [document.content_start + char for char in _chars(body, [piece.start for piece in pieces])]
+    starts = [document.content_start + char for char in _chars(body, [piece.start for piece, _ in found])]
     lines = document.lines_at(starts)
-    for number, (piece, start, line) in enumerate(zip(pieces, starts, lines, strict=True)):
-        path, fragment = _target(piece) or ("", "")
+    for number, ((piece, (path, fragment)), start, line) in enumerate(zip(found, starts, lines, strict=True)):
         if url is not None and path and piece.form == "markdown":
             path = urljoin(url, path)
         text = as_title(" ".join(piece.text.split()))
@@ -198,6 +200,8 @@ def _storable(text: str) -> str:
 
 def anchor_of(text: str) -> str:
     """The terms of a link's text that tell something, by which a query finds it; "" if there are none."""
+    if not text:
+        return ""
     found = [term for term in analyze.terms(text) if term not in analyze.STOP]
     return " ".join(found) if len(found) <= MAX_ANCHOR else ""
 
@@ -207,7 +211,7 @@ def anchor_of(text: str) -> str:
 
 def folded(text: str) -> str:
     """A name as it is compared."""
-    return normalize("NFC", text).casefold()
+    return text.lower() if text.isascii() else normalize("NFC", text).casefold()
 
 
 def stem_of(path: str) -> str:
@@ -229,6 +233,7 @@ def link_names(path: str) -> tuple[str, ...]:
     return tuple(name[:_MAX_NAME] for name in dict.fromkeys(found))
 
 
+@lru_cache(maxsize=1024)
 def link_key(target: str, source: str) -> str:
     """The key of a link in a document: the last name of its target."""
     if not target:

@@ -217,7 +217,7 @@ def _ranked(ranking: Ranking, settings: SearchSettings, meaning: Meaning | None)
     if settings.mode != "semantic" or vector is None:
         words = ranking.with_far_apart(words, settings.limit)
     if meaning is None or vector is None:
-        hits, mode = ranking.judged(fusion.shares(words)), "keyword"
+        hits, mode = ranking.with_anchors(ranking.judged(fusion.shares(words))), "keyword"
     else:
         hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
         if mode == "hybrid" and settings.fusion == "rrf":
@@ -242,7 +242,7 @@ def _fused(
     if settings.fusion == "meaning":
         return ranking.by_meaning(_both(ranking, model, vector, words, near, 1.0))
     weight = fusion.weight_of(model.name) if settings.meaning is None else settings.meaning
-    return ranking.judged(_both(ranking, model, vector, words, near, weight))
+    return ranking.with_anchors(ranking.judged(_both(ranking, model, vector, words, near, weight)))
 
 
 def _both(

@@ -236,6 +236,12 @@ class LinkIndex(Protocol):
         """The links in sections that say something; each is a document and a position."""
         ...
 
+    def first_chunks(self, sections: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
+        """The first chunk of each section or of what is under it, and its section. Each is a document and a
+        position; a section without chunks is left out.
+        """
+        ...
+
     def named(self, names: Iterable[str]) -> list[NamedDocument]:
         """The documents that have one of these names in their paths or as an alias."""
         ...

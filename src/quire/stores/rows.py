@@ -14,7 +14,7 @@ from quire.address import of_document
 from quire.chunkers.base import Chunk
 from quire.document import SOURCE_TYPES
 from quire.embed.base import STATIC
-from quire.links import Field, WrittenLink
+from quire.links import WrittenLink
 from quire.sources.entries import Version as Version
 from quire.stores import texts
 from quire.tree import Tree
@@ -291,8 +291,8 @@ class Prepared:
     instant: bytes = b""  # the static vectors of the chunks, packed; empty if none are wanted
     warnings: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    links: tuple[WrittenLink, ...] = ()
-    fields: tuple[Field, ...] = ()
+    links: tuple[tuple[int | str, ...], ...] = ()  # LinkRow without the document
+    fields: tuple[tuple[str | float | None, ...], ...] = ()  # name, value, number and date of each
     etag: str | None = None  # of a page
     last_modified: str | None = None
     promotion: str = ""  # "" keeps the stored one, or standard

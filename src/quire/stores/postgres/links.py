@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from quire.links import ALIASES, Field, link_names, moved_link
-from quire.stores.postgres.database import Connection, PostgresPart, copy_rows
+from quire.stores.postgres.database import CHUNK_ID, Connection, PostgresPart, copy_rows
 from quire.stores.rows import LinkRow, NamedDocument, Prepared, link_of, storable
 
 _COLUMNS = ", ".join(f"l.{field.name}" for field in fields(LinkRow))
@@ -49,6 +49,20 @@ class PostgresLinks(PostgresPart):
 
     def _links(self, where: str, *args: Any) -> list[LinkRow]:
         return [LinkRow(*one) for one in self.db.rows(f"{_LINKS} {where}", args)]
+
+    def first_chunks(self, sections: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
+        """The first chunk of each section or of what is under it, and its section."""
+        wanted = list(sections)
+        rows = self.db.rows(
+            f"SELECT s.document, s.position, {CHUNK_ID}, c.section"
+            " FROM unnest(%s::bigint[], %s::integer[]) AS k (document, position)"
+            " JOIN quire.sections AS s USING (document, position) CROSS JOIN LATERAL"
+            " (SELECT * FROM quire.chunks AS f WHERE f.document = s.document AND f.section >= s.position"
+            " ORDER BY f.index LIMIT 1) AS c"
+            ' WHERE c.start < s."end"',
+            ([document for document, _ in wanted], [position for _, position in wanted]),
+        )
+        return {(document, position): (chunk, section) for document, position, chunk, section in rows}
 
     def named(self, names: Iterable[str]) -> list[NamedDocument]:
         """The documents that have one of these names in their paths or as an alias."""
@@ -109,7 +123,7 @@ def _link(row: int, collection: str, link: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _fields(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    own = {(one.name, one.value): one for one in new.fields}
+    own = {one[:2]: one for one in new.fields}
     return ((row, *one, new.collection) for one in own.values())
 
 

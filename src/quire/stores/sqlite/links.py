@@ -48,6 +48,17 @@ class SqliteLinks(SqliteVersions):
         found = self._in(f"{_LINKS} WHERE anchor <> '' AND document", {row for row, _ in wanted})
         return [LinkRow(*self._checked(one, one[0])) for one in found if (one[0], one[2]) in wanted]
 
+    def first_chunks(self, sections: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
+        """The first chunk of each section or of what is under it, and its section."""
+        rows = self.db.execute(
+            "SELECT s.document, s.position, c.id, c.section FROM json_each(?) AS k JOIN sections AS s"
+            " ON s.document = k.value ->> 0 AND s.position = k.value ->> 1 JOIN chunks AS c ON c.id ="
+            " (SELECT min(id) FROM chunks AS f WHERE f.document = s.document AND f.section >= s.position)"
+            ' WHERE c.start < s."end"',
+            (json.dumps(list(sections)),),
+        )
+        return {(document, position): (chunk, section) for document, position, chunk, section in rows}
+
     def named(self, names: Iterable[str]) -> list[NamedDocument]:
         """The documents that have one of these names in their paths or as an alias."""
         wanted = json.dumps(list(names))
