@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
-from quire import Library
+from quire import Document, Library
 from quire.errors import SettingError
+from quire.ingest.prepare import prepare
+from quire.sources.names import path_of
 from tests.commands import run
+from tests.mcp_client import ask, call, parameters, said, talk
 from tests.words import WORDS
 
 NOTES = {
@@ -207,10 +211,10 @@ REFUSED = [
 
 def test_a_bad_condition_is_explained(vault: Library) -> None:
     """Vaults: bad expressions get an error that says what is wrong and shows an example."""
-    for condition, said in REFUSED:
+    for condition, wrong in REFUSED:
         with pytest.raises(SettingError, match="where") as refused:
             vault.search("home", where=[condition])
-        assert said in str(refused.value)
+        assert wrong in str(refused.value)
         with pytest.raises(SettingError):
             vault.documents(where=[condition])
 
@@ -273,3 +277,80 @@ def test_the_command_prints_links(tmp_path: Path) -> None:
     assert [link["address"] for link in told["back"]] == ["vault:Home.md#home", "vault:sub/Note.md#note"]
     listed, _ = run(tmp_path, "list", "--where", "date>=2026-01-01")
     assert listed.startswith("vault:Home.md")
+
+
+ABOUT = {
+    "index.md": "# Topics\n\nRead on [[Zettel 12|garbage collection]] and [pruning](<Roses.md#In winter>).\n",
+    "Zettel 12.md": "# Reclaiming memory\n\nWe sweep objects that nobody needs.\n",
+    "Roses.md": "# Roses\n\nThey smell.\n\n## In winter\n\nCut them back to a hand's width.\n",
+    "Others.md": "# Others\n\nNothing to see.\n",
+}
+
+
+def test_the_text_of_a_link_finds_its_section(library_url: str, tmp_path: Path) -> None:
+    """Vaults: text of links that point at a section is searchable for it."""
+    write(tmp_path / "vault", ABOUT)
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(tmp_path / "vault")
+        results = library.search("garbage collection").results
+        assert [result.path for result in results] == ["index.md", "Zettel 12.md"]
+        assert results[1].strength != "none"
+        assert "vault:Roses.md#in-winter" in [one.address for one in library.search("pruning").results]
+        assert found(library, "garbage collection in old engines") >= {"Zettel 12.md"}
+        assert "Others.md" not in found(library, "garbage collection")
+
+
+def test_link_texts_keep_to_filters_and_demands(library_url: str, tmp_path: Path) -> None:
+    """Searching: a result that only links lead to is within the filters, and has what is required."""
+    write(tmp_path / "vault", ABOUT)
+    write(tmp_path / "other", {"Note.md": "# Note\n\n[[Zettel 12|garbage collection]]\n"})
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(tmp_path / "vault")
+        library.add(tmp_path / "other")
+        assert found(library, "garbage collection", paths=["index"]) == {"index.md"}
+        assert found(library, '"garbage collection"', collection="vault") == {"index.md"}
+        assert found(library, "garbage collection -topics") == {"Note.md"}
+        assert found(library, "garbage collection", collection="other") == {"Note.md"}
+
+
+ROOT = "https://example.com/"
+
+
+def test_links_of_a_page_lead_to_pages(library_url: str) -> None:
+    """Vaults: an absolute URL leads to the document that has it."""
+    pages = {"https://example.com/guide/": "# Guide\n\n[setup](setup.html#linux), [[Note]].\n"}
+    pages |= {"https://example.com/guide/setup.html": "# Setup\n\nText.\n\n## Linux\n\nText.\n"}
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        made = [
+            prepare(Document.from_text(text, path_of(url, ROOT), collection="site"), WORDS, url=url)
+            for url, text in pages.items()
+        ]
+        made.append(prepare(Document.from_text(f"<{ROOT}guide/> <https://x.example/>", "n.md"), WORDS))
+        library.store.write(made)
+        assert out(library, "site:guide/index") == ["site:guide/setup.html#linux", None]
+        assert out(library, "local:n.md") == ["site:guide/index", None]
+        assert back(library, "site:guide/index") == [("local:n.md", 1)]
+
+
+def test_agents_read_links(tmp_path: Path) -> None:
+    """Vaults: MCP shows what a section links to and what links to it; a cut answer goes on."""
+    write(
+        tmp_path / "docs", {"hub.md": "# Hub\n\n" + "".join(f"[[hub|see {n}]]\n" for n in range(60)), **ABOUT}
+    )
+
+    async def work(client: Client) -> None:
+        await ask(client, "add", sources=["."])
+        answer = await call(client, "read", address="docs:Zettel 12.md", links=True)
+        lines = said(answer).splitlines()
+        assert lines[0].startswith("1 link: → leads there, ← comes from there.")
+        assert lines[-1] == "> - ← docs:index.md#topics (line 3): garbage collection"
+        (told,) = answer.meta["quire/results"]["links"]
+        assert (told["direction"], told["target"]) == ("back", "docs:Zettel 12.md")
+        texts, cursor = list[str](), ""
+        while cursor is not None:
+            hub = {"address": "docs:hub.md", "links": True, "max_tokens": 500}
+            page = (await call(client, "read", **hub, cursor=cursor)).meta["quire/results"]
+            texts, cursor = texts + [link["text"] for link in page["links"]], page["cursor"]
+        assert texts == [f"see {n}" for n in range(60)] * 2
+
+    talk(parameters(tmp_path), work)

@@ -15,17 +15,20 @@ from quire.linking import Destination, Finder
 from quire.result import Hit
 from quire.stores import LinkRow, Store
 
+Anchor = tuple[float, str]  # how much a text of a link tells, and its terms
+OF_WHOLE = 0.5  # so much does a link to a whole document tell of its beginning: chosen by bench/links.py
 _LONGEST = 6  # terms of a text that is looked up
 _FIRST = 10  # hits whose links are read
 _MOST = 300  # links that are looked up
 _TEXTS = 12  # of links that are followed
+_NOTHING = (0.0, "")
 _LEAST = 0.3  # of a text, that the query has to ask for
 
 
 def destinations(
     store: Store, terms: Sequence[str], hits: Sequence[Hit], share: Callable[[frozenset[str]], float]
-) -> dict[Destination, float]:
-    """Where links lead whose texts a query has, with the largest share that it has of one; best first.
+) -> dict[Destination, Anchor]:
+    """Where links lead whose texts a query has, each with the text that tells most.
 
     `share` tells how much of a text's terms a query asks for, from 0 to 1.
     """
@@ -36,11 +39,12 @@ def destinations(
     kept = sorted((text for text in judged if judged[text] >= _LEAST), key=lambda text: (-judged[text], text))
     texts = set(kept[:_TEXTS])
     led = _led(store, [link for link in links.values() if link.anchor in texts])
-    found = dict[Destination, float]()
+    found = dict[Destination, Anchor]()
     for text, places in led.items():
         total = sum(places.values())
         for place, count in places.items():
-            found[place] = max(found.get(place, 0.0), judged[text] * count / total)
+            told = judged[text] * count / total * (1.0 if place.section else OF_WHOLE)
+            found[place] = max(found.get(place, _NOTHING), (told, text))
     return found
 
 

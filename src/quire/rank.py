@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from quire import analyze
-from quire.anchors import destinations
+from quire.anchors import Anchor, destinations
 from quire.config import SearchSettings
 from quire.query import Query
 from quire.result import Hit, Merged
@@ -94,6 +94,7 @@ class Ranking:
         self.store, self.asked, self.filters = store, asked, filters
         self.wanted = QueryTerms.of(store, asked)
         self._terms: dict[int, set[str]] = {}  # of chunks
+        self._said: dict[int, frozenset[str]] = {}  # of links to chunks
         self._whole: dict[int, float] = {}  # what documents have beyond what any chunk has
 
     def with_far_apart(self, words: list[Hit], limit: int) -> list[Hit]:
@@ -145,7 +146,7 @@ class Ranking:
         for term, chunks in self.store.chunks_with(self.wanted.known, new).items() if new else ():
             for chunk in chunks:
                 self._terms[chunk].add(term)
-        return [self._terms[hit.chunk] for hit in hits]
+        return [self._terms[hit.chunk] | self._said.get(hit.chunk, frozenset()) for hit in hits]
 
     def judged(self, hits: Sequence[Hit]) -> list[Hit]:
         """Hits with what their headings or their words, and their documents add, best first."""
@@ -171,27 +172,23 @@ class Ranking:
         if not led:
             return hits
         chunks = self.store.first_chunks(led)
-        told = {chunks[place]: share for place, share in led.items() if place in chunks}
-        found = [self._anchored(hit, told.pop((hit.chunk, hit.section), 0.0)) for hit in hits]
+        told = {chunks[place]: anchor for place, anchor in led.items() if place in chunks}
+        self._said = {chunk: frozenset(text.split()) for (chunk, _), (_, text) in told.items()}
+        found = [self._anchored(hit, told.pop((hit.chunk, hit.section), None)) for hit in hits]
         found += self._led_to(told)
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
 
-    def _anchored(self, hit: Hit, share: float) -> Hit:
-        return hit.scoring(hit.score + ANCHOR * share) if share else hit
+    def _anchored(self, hit: Hit, anchor: Anchor | None) -> Hit:
+        return hit.scoring(hit.score + ANCHOR * anchor[0]) if anchor else hit
 
-    def _led_to(self, told: Mapping[tuple[int, int], float]) -> Iterator[Hit]:
+    def _led_to(self, told: Mapping[tuple[int, int], Anchor]) -> Iterator[Hit]:
         """Hits that only links lead to, within the filters. What must be in a text is not looked for."""
         if self.asked.demanded or self.asked.left_out:
             return
-        rows = {chunk // MAX_CHUNKS for chunk, _ in told}
-        within = (
-            {row.seq for row in self.store.documents(replace(self.filters, documents=tuple(rows)))}
-            if rows
-            else ()
-        )
-        for (chunk, section), share in told.items():
+        within = self._within({chunk // MAX_CHUNKS for chunk, _ in told})
+        for (chunk, section), (share, _) in told.items():
             if chunk // MAX_CHUNKS in within:
-                yield Hit(chunk, chunk // MAX_CHUNKS, section, ANCHOR * share, covers=share)
+                yield Hit(chunk, chunk // MAX_CHUNKS, section, ANCHOR * share)
 
     def _within(self, rows: set[int]) -> set[int]:
         """Those of the documents that the filters allow."""
