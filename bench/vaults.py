@@ -3,10 +3,10 @@
     python bench/vaults.py [--notes 10000] [--rounds 2] [--model static|none]
 
 Each note has front matter of five fields, eight links to other notes, two #tags, and about 1,500 characters
-of text. The plain notes have the same text without the signs that make links, tags and fields. Both are added to
-new libraries, refreshed when nothing has changed, and refreshed after every hundredth note has. The rounds
-alternate, and the best time of each counts. Printed are seconds, processor seconds of Quire and its workers,
-and the ratios; then what `links` takes for a note with few and with many backlinks.
+of text. The plain notes have the same text without the signs that make links, tags and fields. Both are
+added to new libraries, refreshed when nothing has changed, and refreshed after every hundredth note has. The
+rounds alternate, and the best time of each counts. Printed are seconds, processor seconds of Quire and its
+workers, and the ratios; then what `links` takes for a note with few and with many backlinks.
 """
 
 from __future__ import annotations
@@ -117,9 +117,8 @@ def main() -> None:
                     known = best[name].get(step, spent)
                     best[name][step] = min(known[0], spent[0]), min(known[1], spent[1])
         print(f"{args.notes:,} notes, model {args.model}, best of {args.rounds}\n")
-        print(
-            "| step | plain s | vault s | ratio | plain CPU s | vault CPU s | ratio |\n|---|---|---|---|---|---|---|"
-        )
+        columns = ("step", "plain s", "vault s", "ratio", "plain CPU s", "vault CPU s", "ratio")
+        print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
         for step, (wall, used) in best["vault"].items():
             was, had = best["plain"][step]
             told = f"{was:,.2f} | {wall:,.2f} | {wall / was:.2f} | {had:,.2f} | {used:,.2f}"

@@ -1,16 +1,19 @@
--- The links of documents. What a link leads to is found when someone asks: it may be added later.
+-- The links of documents, numbered from 0 in each. What a link leads to is found when someone asks: it may be
+-- added later. `section` is the position of the section that it stands in; `form` is wikilink, embed or
+-- markdown; a `target` of "" is the document itself; `anchor` has the terms of the text; `key` is the last name
+-- in the target, which is one of the names of the document that it leads to.
 CREATE TABLE links (
     document INTEGER NOT NULL REFERENCES documents (seq) ON DELETE CASCADE,
-    number   INTEGER NOT NULL,  -- in the document, from 0
-    section  INTEGER NOT NULL,  -- the position of the section that it stands in
+    number   INTEGER NOT NULL,
+    section  INTEGER NOT NULL,
     start    INTEGER NOT NULL,
     line     INTEGER NOT NULL,
-    form     TEXT    NOT NULL,  -- wikilink, embed or markdown
-    target   TEXT    NOT NULL,  -- "" is the document itself
+    form     TEXT    NOT NULL,
+    target   TEXT    NOT NULL,
     fragment TEXT    NOT NULL,
     text     TEXT    NOT NULL,
-    anchor   TEXT    NOT NULL,  -- the terms of the text
-    key      TEXT    NOT NULL,  -- the last name in the target: one of the names of the document it leads to
+    anchor   TEXT    NOT NULL,
+    key      TEXT    NOT NULL,
     crc      INTEGER NOT NULL,
     PRIMARY KEY (document, number)
 ) STRICT, WITHOUT ROWID;
@@ -25,13 +28,14 @@ CREATE TABLE names (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX names_name ON names (name);
 
--- The values of front matter, folded. A list has a row for each of its values.
+-- The values of front matter, folded. A list has a row for each of its values. `number` is of a number, and
+-- `date` of a date, as ISO writes it.
 CREATE TABLE fields (
     document INTEGER NOT NULL REFERENCES documents (seq) ON DELETE CASCADE,
     name     TEXT    NOT NULL,
     value    TEXT    NOT NULL,
-    number   REAL,               -- of a number
-    date     TEXT,               -- of a date, as ISO writes it
+    number   REAL,
+    date     TEXT,
     PRIMARY KEY (document, name, value)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX fields_name ON fields (name, value);
