@@ -16,10 +16,10 @@ from quire.result import Hit
 from quire.stores import LinkRow, Store
 
 Anchor = tuple[float, str]  # how much a text of a link tells, and its terms
-OF_WHOLE = 0.5  # so much does a link to a whole document tell of its beginning: chosen by bench/links.py
+OF_WHOLE = 0.3  # so much does a link to a whole document tell of its beginning: chosen by bench/links.py
 _LONGEST = 6  # terms of a text that is looked up
-_FIRST = 10  # hits whose links are read
-_MOST = 300  # links that are looked up
+_FIRST = 6  # hits whose links are read
+_MOST = 200  # links that are looked up
 _TEXTS = 12  # of links that are followed
 _NOTHING = (0.0, "")
 _LEAST = 0.3  # of a text, that the query has to ask for
@@ -32,20 +32,20 @@ def destinations(
 
     `share` tells how much of a text's terms a query asks for, from 0 to 1.
     """
-    links = {(one.document, one.number): one for one in store.links_saying(_runs(terms), _MOST)}
     best = {(hit.document, hit.section) for hit in hits[:_FIRST]}
-    links |= {(one.document, one.number): one for one in store.links_in(best)} if best else {}
+    found = store.links_saying(_runs(terms), best, _MOST)
+    links = {(one.document, one.number): one for one in found}
     judged = {one: share(frozenset(one.split())) for one in {link.anchor for link in links.values()}}
     kept = sorted((text for text in judged if judged[text] >= _LEAST), key=lambda text: (-judged[text], text))
     texts = set(kept[:_TEXTS])
     led = _led(store, [link for link in links.values() if link.anchor in texts])
-    found = dict[Destination, Anchor]()
+    ends = dict[Destination, Anchor]()
     for text, places in led.items():
         total = sum(places.values())
         for place, count in places.items():
             told = judged[text] * count / total * (1.0 if place.section else OF_WHOLE)
-            found[place] = max(found.get(place, _NOTHING), (told, text))
-    return found
+            ends[place] = max(ends.get(place, _NOTHING), (told, text))
+    return ends
 
 
 def _runs(terms: Sequence[str]) -> list[str]:
@@ -63,7 +63,8 @@ def _led(store: Store, links: Sequence[LinkRow]) -> dict[str, Counter[Destinatio
     finder = Finder(store, {link.key for link in links})
     finder.load_documents({link.document for link in links})
     for link in links:
-        place = finder.place(link, finder.documents[link.document])
+        source = finder.documents.get(link.document)
+        place = finder.place(link, source) if source else None
         if place and place.document != link.document:
             found[link.anchor][place] += 1
     return found

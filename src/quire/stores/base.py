@@ -228,12 +228,13 @@ class LinkIndex(Protocol):
         """The links with these keys, which may lead to a document that has such a name."""
         ...
 
-    def links_saying(self, anchors: Sequence[str], limit: int) -> list[LinkRow]:
-        """Some of the links whose texts have exactly these terms."""
-        ...
+    def links_saying(
+        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], limit: int
+    ) -> list[LinkRow]:
+        """Some of the links that say exactly these terms, and those in sections that say something.
 
-    def links_in(self, sections: Iterable[tuple[int, int]]) -> list[LinkRow]:
-        """The links in sections that say something; each is a document and a position."""
+        A section is a document and a position.
+        """
         ...
 
     def first_chunks(self, sections: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:

@@ -20,6 +20,12 @@ _NAMED = (
     " SELECT f.value, d.seq, d.collection, d.kind, d.path, d.url, 1 FROM quire.fields AS f"
     f" JOIN quire.documents AS d ON d.seq = f.document WHERE f.name = '{ALIASES}' AND f.value = ANY (%s)"
 )
+_ANY_TEXT = "SELECT 1 FROM quire.links WHERE anchor <> '' LIMIT 1"
+_SAYING = (
+    f"(SELECT {_COLUMNS} FROM quire.links AS l WHERE l.anchor <> '' AND l.anchor = ANY (%s) LIMIT %s) UNION"
+    f" SELECT {_COLUMNS} FROM unnest(%s::bigint[], %s::integer[]) AS k (document, section)"
+    " JOIN quire.links AS l ON l.document = k.document AND l.section = k.section WHERE l.anchor <> ''"
+)
 
 
 class PostgresLinks(PostgresPart):
@@ -33,19 +39,15 @@ class PostgresLinks(PostgresPart):
         """The links with these keys."""
         return self._links("WHERE l.key = ANY (%s) ORDER BY l.document, l.number", _texts(keys))
 
-    def links_saying(self, anchors: Sequence[str], limit: int) -> list[LinkRow]:
-        """Some of the links whose texts have exactly these terms."""
-        return self._links("WHERE l.anchor <> '' AND l.anchor = ANY (%s) LIMIT %s", _texts(anchors), limit)
-
-    def links_in(self, sections: Iterable[tuple[int, int]]) -> list[LinkRow]:
-        """The links in sections that say something; each is a document and a position."""
+    def links_saying(
+        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], limit: int
+    ) -> list[LinkRow]:
+        """Some of the links that say exactly these terms, and those in sections that say something."""
+        if not self.db.once("link texts", lambda: self.db.rows(_ANY_TEXT)):
+            return []
         wanted = list(sections)
-        return self._links(
-            "JOIN unnest(%s::bigint[], %s::integer[]) AS k (document, section) USING (document, section)"
-            " WHERE l.anchor <> '' ORDER BY l.document, l.number",
-            [document for document, _ in wanted],
-            [section for _, section in wanted],
-        )
+        places = [document for document, _ in wanted], [section for _, section in wanted]
+        return [LinkRow(*one) for one in self.db.rows(_SAYING, (_texts(anchors), limit, *places))]
 
     def _links(self, where: str, *args: Any) -> list[LinkRow]:
         return [LinkRow(*one) for one in self.db.rows(f"{_LINKS} {where}", args)]

@@ -36,17 +36,15 @@ class SqliteLinks(SqliteVersions):
         found = self.db.execute(f"{_LINKS} WHERE key IN {_VALUES}", (json.dumps(list(keys)),))
         return [LinkRow(*self._checked(one, one[0])) for one in found]
 
-    def links_saying(self, anchors: Sequence[str], limit: int) -> list[LinkRow]:
-        """Some of the links whose texts have exactly these terms."""
+    def links_saying(
+        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], limit: int
+    ) -> list[LinkRow]:
+        """Some of the links that say exactly these terms, and those in sections that say something."""
         sql = f"{_LINKS} WHERE anchor <> '' AND anchor IN {_VALUES} LIMIT ?"
-        found = self.db.execute(sql, (json.dumps(list(anchors)), limit))
-        return [LinkRow(*self._checked(one, one[0])) for one in found]
-
-    def links_in(self, sections: Iterable[tuple[int, int]]) -> list[LinkRow]:
-        """The links in sections that say something; each is a document and a position."""
-        wanted = set(sections)
-        found = self._in(f"{_LINKS} WHERE anchor <> '' AND document", {row for row, _ in wanted})
-        return [LinkRow(*self._checked(one, one[0])) for one in found if (one[0], one[2]) in wanted]
+        found, wanted = self.db.execute(sql, (json.dumps(list(anchors)), limit)).fetchall(), set(sections)
+        there = self._in(f"{_LINKS} WHERE anchor <> '' AND document", {row for row, _ in wanted})
+        found += (one for one in there if (one[0], one[2]) in wanted)
+        return [LinkRow(*one[:-1]) for one in found]  # a damaged one only ranks: a search does without it
 
     def first_chunks(self, sections: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
         """The first chunk of each section or of what is under it, and its section."""
