@@ -18,6 +18,7 @@ import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bench import quality
 from quire import rank
@@ -45,11 +46,14 @@ def without_questions(library: Library, folder: Path) -> tuple[int, int]:
             for link in links:
                 there = led[link.number]
                 target = there and finder.documents[there.document]
-                found = target and (f"{target.collection}/{target.path}", finder.section(there).start)
+                found = (
+                    there and target and (f"{target.collection}/{target.path}", finder.section(there).start)
+                )
                 if place["start"] <= link.start < place["end"] or found in answers:
                     gone.add((row.seq, link.number))
-    store.db.executemany("DELETE FROM links WHERE document = ? AND number = ?", sorted(gone))
-    return len(gone), store.db.execute("SELECT count(*) FROM links").fetchone()[0]
+    db: Any = store.db  # type: ignore[attr-defined]  # these libraries are SQLite's
+    db.executemany("DELETE FROM links WHERE document = ? AND number = ?", sorted(gone))
+    return len(gone), db.execute("SELECT count(*) FROM links").fetchone()[0]
 
 
 def compared(

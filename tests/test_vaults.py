@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client
@@ -13,6 +14,7 @@ from quire import Document, Library
 from quire.errors import SettingError
 from quire.ingest.prepare import prepare
 from quire.sources.names import path_of
+from quire.surfaces.mcp.results import Results
 from tests.commands import run
 from tests.mcp_client import ask, call, parameters, said, talk
 from tests.words import WORDS
@@ -332,6 +334,12 @@ def test_links_of_a_page_lead_to_pages(library_url: str) -> None:
         assert back(library, "site:guide/index") == [("local:n.md", 1)]
 
 
+def data(answer: Any) -> dict[str, Any]:
+    found: dict[str, Any] = answer.meta["quire/results"]
+    Results.model_validate(found)
+    return found
+
+
 def test_agents_read_links(tmp_path: Path) -> None:
     """Vaults: MCP shows what a section links to and what links to it; a cut answer goes on."""
     write(
@@ -344,12 +352,12 @@ def test_agents_read_links(tmp_path: Path) -> None:
         lines = said(answer).splitlines()
         assert lines[0].startswith("1 link: → leads there, ← comes from there.")
         assert lines[-1] == "> - ← docs:index.md#topics (line 3): garbage collection"
-        (told,) = answer.meta["quire/results"]["links"]
+        (told,) = data(answer)["links"]
         assert (told["direction"], told["target"]) == ("back", "docs:Zettel 12.md")
         texts, cursor = list[str](), ""
         while cursor is not None:
             hub = {"address": "docs:hub.md", "links": True, "max_tokens": 500}
-            page = (await call(client, "read", **hub, cursor=cursor)).meta["quire/results"]
+            page = data(await call(client, "read", **hub, cursor=cursor))
             texts, cursor = texts + [link["text"] for link in page["links"]], page["cursor"]
         assert texts == [f"see {n}" for n in range(60)] * 2
 

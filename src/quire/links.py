@@ -175,8 +175,8 @@ def _links(
     for number, ((piece, (path, fragment)), start, line) in enumerate(zip(found, starts, lines, strict=True)):
         if url is not None and path and piece.form == "markdown":
             path = urljoin(url, path)
-        text = as_title(" ".join(piece.text.split()))
-        text = "" if text == (piece.target or "").strip() else text  # then it says no more than its target
+        # A text that is only the target says no more than that.
+        text = "" if piece.text == piece.target else as_title(" ".join(piece.text.split()))
         place = bisect_right(sections, start) - 1
         told = (piece.form, _storable(path), _storable(fragment)[:_MAX_TARGET], text)
         yield WrittenLink(number, place, start, line, *told, anchor_of(text), link_key(path, document.path))
@@ -195,7 +195,7 @@ def _chars(body: bytes, offsets: Sequence[int]) -> list[int]:
 
 
 def _storable(text: str) -> str:
-    return text.replace("\0", "\ufffd")
+    return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
 def anchor_of(text: str) -> str:
@@ -238,9 +238,12 @@ def link_key(target: str, source: str) -> str:
     """The key of a link in a document: the last name of its target."""
     if not target:
         return SELF
-    path = urlsplit(target).path if is_absolute(target) else target.partition("?")[0]
-    if not is_absolute(target) and path.rpartition("/")[2] in ("", ".", ".."):
-        path = path_from(path, source) or ""
+    if is_absolute(target):
+        path = urlsplit(target).path
+    else:
+        path = target.partition("?")[0]
+        if path.endswith(("/", ".")) and path.rpartition("/")[2] in ("", ".", ".."):
+            path = path_from(path, source) or ""
     return stem_of(path).rpartition("/")[2][:_MAX_NAME]
 
 

@@ -105,8 +105,8 @@ def _cut(
         words=tuple(map(_words_of, chunks)),
         digests=tuple(map(digest_of, texts)),
         warnings=(*document.warnings, *filter(None, [found.problem])),
-        links=tuple(map(tuple, found.links)),  # which workers send faster
-        fields=tuple(map(tuple, found.fields)),
+        links=tuple((*link,) for link in found.links),  # plain tuples, which workers send faster
+        fields=tuple((*field,) for field in found.fields),
         **facts,
     )
     return prepared, texts

@@ -22,7 +22,7 @@ def links_of(page: Page, library: Library, address: str) -> Answer:
     head = _HEAD.format(render.counted(len(links), "link"))
     shown = links[page.start : page.start + page.max_tokens // 8]
     text, end = page.rows(head, map(_line, shown), len(links))
-    told = {"total": len(links), "cursor": page.rest(end, len(links)), "notes": []}
+    told: dict[str, Any] = {"total": len(links), "cursor": page.rest(end, len(links)), "notes": []}
     return Answer(text, results=as_data("read", (), **told, links=links[page.start : end]))
 
 
