@@ -6,7 +6,7 @@ raw HTML give none. Like markdown.py, this file knows the parser; it reads `[[wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pyromark
@@ -29,9 +29,7 @@ def pieces_in(text: str) -> Iterator[Piece]:
     """The links and texts of a document, in order. A link in another is part of its text."""
     link: Piece | None = None
     depth, said, in_code = 0, list[str](), False
-    events: Iterable[tuple[Any, Any]]
-    events = pyromark.events_with_range(text, options=_OPTIONS, merge_text=True)
-    for event, span in events:
+    for event, span in _events(text):
         if type(event) is not dict:
             continue
         if (words := event.get("Text")) is not None:
@@ -53,6 +51,10 @@ def pieces_in(text: str) -> Iterator[Piece]:
                     link = None
         elif link and (code := event.get("Code")):
             said.append(code)
+
+
+def _events(text: str) -> Iterator[tuple[Any, Any]]:
+    return pyromark.events_with_range(text, options=_OPTIONS, merge_text=True)
 
 
 def _link(tag: dict[str, Any], span: Any) -> Piece | None:
