@@ -243,7 +243,7 @@ def _is_filter(term: Term) -> bool:
 
 # -------------------------------------------------------------------------------- conditions
 
-_CONDITION = re.compile(r"\s*([^\s=!<>][^=!<>]*?)\s*(!=|>=|<=|==?|>|<)\s*(.*?)\s*", re.DOTALL)
+_CONDITION = re.compile(r"([^=!<>]+)(!=|>=|<=|==?|>|<)(.*)", re.DOTALL)
 _LIKE_THIS = "Write it as in status=draft or date>=2026-01-01"
 
 
@@ -259,9 +259,9 @@ class FieldTest:
 def parse_condition(text: str) -> FieldTest:
     """A condition such as `date>=2026-01-01`. Raises SettingError, saying what is wrong with it."""
     found = _CONDITION.fullmatch(_UNSTORABLE.sub("", text))
-    if found is None:
+    if found is None or not found[1].strip():
         raise SettingError("where", f"{text[:MAX_CHARS]!r} has no field or no operator. {_LIKE_THIS}")
-    name, operator, value = "-".join(found[1].casefold().split()), found[2], found[3]
+    name, operator, value = "-".join(found[1].casefold().split()), found[2], found[3].strip()
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
     if not value or value[0] in "=<>!":
