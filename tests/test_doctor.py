@@ -217,7 +217,7 @@ def test_a_file_that_was_cut_short_is_repaired_from_its_texts_and_files(place: P
         before = sorted(row.address for row in library.documents())
         library.store.settle()
     with place.open("r+b") as file:
-        file.truncate(place.stat().st_size * 3 // 4)
+        file.truncate(place.stat().st_size * 9 // 10)  # the schema of so small a library is at its end
     done = doctor.repair(str(place), WORDS)
     with Library.open(place, config=WORDS) as library:
         there = sorted(row.address for row in library.documents())
@@ -331,7 +331,7 @@ def test_damaged_copies_never_give_wrong_text_and_never_a_traceback(place: Path,
         library.backup(tmp_path / "base.db")
         true = {row.address: library.read(row.address).text for row in library.documents()}
     data, rng, ends = (tmp_path / "base.db").read_bytes(), random.Random(7), Counter[str]()
-    for _ in range(80):
+    for _ in range(120):
         copy = bytearray(data)
         start = rng.randrange(len(copy))
         copy[start : start + 8] = rng.randbytes(len(copy[start : start + 8]))

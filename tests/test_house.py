@@ -44,7 +44,7 @@ def test_the_public_names() -> None:
     """The public API is pinned: a change here is a change for users."""
     errors = "BrokenInvariant EmbeddingError LibraryError MissingExtra NoResults SettingError SourceError"
     returned = "Changes Context Copied Counts DocumentRow Embedded Found Plan Reading Report Result SourceRow"
-    returned += " StoredChunk StoredSection DocumentChange Kept Similar Version"
+    returned += " StoredChunk StoredSection DocumentChange Kept LinkBack LinkOut Links Similar Version"
     others = "AsyncLibrary Chunk Config Document Library QuireError Section Tree chunk tree"
     assert sorted(quire.__all__) == sorted(f"{errors} {returned} {others}".split())
     assert all(hasattr(quire, name) for name in quire.__all__)
@@ -96,7 +96,7 @@ def test_functions_are_small() -> None:
 
 # Names that several modules define because they are one thing, in several places.
 ONE_MEANING = {
-    "a method of Library, on each surface": "add chunk context copy embed forget list_documents"
+    "a method of Library, on each surface": "add chunk context copy embed forget links list_documents"
     " promote read recall refresh remember remove search status toc tree watch",
     "a part of each store": "CHUNK_COLUMNS ID_PLACES REMEMBERED VectorTable conditions"
     " count_wrong_keys remake_keys",

@@ -159,7 +159,7 @@ def test_a_query_without_words_is_refused_as_empty(text: str) -> None:
 
 def test_a_place_to_look_is_nothing_to_look_for() -> None:
     """BAD_INPUTS: empty → a clear message."""
-    assert "has only paths" in refusal("path:docs/ title:*")
+    assert "has only filters" in refusal("path:docs/ title:*")
 
 
 @pytest.mark.parametrize("text", ["-only", "-one -two", '-"a b"', "-one path:b", "-title:a"])
@@ -209,7 +209,7 @@ def test_or_beside_what_is_not_wanted_is_ignored_and_said(text: str) -> None:
     """DESIGN §6: any input is a valid query, and what is ignored is told."""
     query = parse(text)
     assert query.groups == words("a", "c")
-    assert query.notes == ("OR is ignored beside a -word, or a path: or tag: filter.",)
+    assert query.notes == ("OR is ignored beside a -word, or a filter such as path: or tag:.",)
 
 
 def test_paths_joined_by_or_are_filters() -> None:

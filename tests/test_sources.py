@@ -999,4 +999,4 @@ def test_a_query_may_begin_with_what_it_excludes(tmp_path: Path) -> None:
     write(tmp_path / "d", {"a.md": "# A\n\nzebra"})
     run(tmp_path, "add", "d")
     assert "d:a.md" in run(tmp_path, "search", "-lion zebra")[0]
-    assert "only paths" in run(tmp_path, "search", "path:*d*", code=2)[1]
+    assert "only filters" in run(tmp_path, "search", "path:*d*", code=2)[1]

@@ -145,7 +145,7 @@ def test_tags_filter(library: Library) -> None:
     assert paths("paragraph tag:nowhere") == []
     assert paths("paragraph tag:DRAFT") == paths("paragraph", "#Draft") == ["a.md", "b.md"]
     assert paths("paragraph tag:draft path:b") == ["b.md"]
-    with pytest.raises(SettingError, match="only paths or tags"):
+    with pytest.raises(SettingError, match="only filters"):
         library.search("tag:draft")
     assert library.context("paragraph", tags=["2024"]).passages[0].address == "docs:b.md"
 

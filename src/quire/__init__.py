@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
+    from quire.linking import LinkBack, LinkOut, Links
     from quire.memory import Kept, Similar
     from quire.progress import DocumentChange
     from quire.records import StoredChunk, StoredSection
@@ -61,6 +62,9 @@ __all__ = [
     "Kept",
     "Library",
     "LibraryError",
+    "LinkBack",
+    "LinkOut",
+    "Links",
     "MissingExtra",
     "NoResults",
     "Plan",
@@ -93,6 +97,9 @@ _LATER = {
     "Found": "quire.searcher",
     "Kept": "quire.memory",
     "Library": "quire.library",
+    "LinkBack": "quire.linking",
+    "LinkOut": "quire.linking",
+    "Links": "quire.linking",
     "Plan": "quire.ingest.plan",
     "Reading": "quire.result",
     "Report": "quire.ingest.report",

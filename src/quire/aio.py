@@ -286,6 +286,7 @@ class AsyncLibrary:
     history = _reads(Library.history)
     import_ = _writes(Library.import_)
     learn = _writes(Library.learn)
+    links = _reads(Library.links)
     model_problem = _reads(Library.model_problem)
     move_source = _writes(Library.move_source)
     plan = _reads(Library.plan)

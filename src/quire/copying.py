@@ -1,8 +1,8 @@
 """One store to another, of the same database or the other.
 
-Always: a document is copied whole or not at all, with its id, times, tags and vectors; existing documents
-are skipped, so an interrupted copy can resume; the copy is compared with the original. Instant vectors come
-with their documents, others after them.
+Always: a document is copied whole or not at all, with its id, times, tags, links and vectors; existing
+documents are skipped, so an interrupted copy can resume; the copy is compared with the original. Instant
+vectors come with their documents, others after them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from quire.stores import (
     Version,
     active_model,
     digest_of,
+    link_of,
 )
 
 _BATCH_VECTORS = 1000
@@ -138,6 +139,8 @@ def prepared_again(source: Store, row: DocumentRow) -> Prepared:
         digests=tuple(digest_of(texts.embedded(chunk)) for chunk in chunks),
         instant=_instant(source, [chunk.id for chunk in chunks]),
         tags=source.tags([row.seq]).get(row.seq, ()),
+        links=tuple(map(link_of, source.links(row.seq))),
+        fields=tuple(source.fields(row.seq)),
         etag=etag,
         last_modified=last_modified,
         original=source.original_checksums([row.seq]).get(row.seq, ""),

@@ -361,6 +361,8 @@ def as_title(text: str) -> str:
     """A title as it is stored and shown: storable, and at most MAX_TITLE characters."""
     if len(text) > MAX_TITLE:
         text = f"{text[: MAX_TITLE - 1].rstrip()}…"
+    if text.isascii() and "\0" not in text:
+        return text
     return _whole_characters(text).replace("\0", "\ufffd")
 
 

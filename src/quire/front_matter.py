@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 _MAX_DEPTH = 40
@@ -25,6 +26,7 @@ _TOML = re.compile(
 )
 
 
+@lru_cache(maxsize=4)  # of one document, it is asked for several times
 def read_yaml(block: str) -> tuple[Mapping[str, Any], str | None]:
     """A mapping, or {} and why not. Aliases are refused: a few lines of them can mean gigabytes."""
     import yaml

@@ -1,6 +1,7 @@
 """A string to a Query: what to search for, what to exclude, and where.
 
     words  "a phrase"  -not  this OR that  prefix*  title:word  heading:"a phrase"  path:docs/  tag:draft
+    alias:name  status:draft  (any front-matter field that the library has)
 
 Any string is parsed, in linear time; one without anything to search for raises a SettingError. Always: a
 term's text is stripped, is not only punctuation and has at most MAX_CHARS characters; a term is not both a
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import islice, pairwise
 from unicodedata import category
 
@@ -22,21 +24,21 @@ from quire.errors import SettingError
 MAX_CHARS = 200  # of a term; a longer one is pasted text, and would match nothing
 
 # A minus counts only where a word begins, and `--flag` is a word. `Path::new` is no field, nor is `title: x`.
-_ITEM = re.compile(
-    r"""
+_ITEM = r"""
     (?P<minus>(?<!\S)-(?![-\s]))?
-    (?:(?P<field>(?ai:title|heading|path|tag)):(?![:\s]|$))?
+    (?:(?P<field>(?i:FIELDS)):(?![:\s]|$))?
     (?:["“”„](?P<phrase>[^"“”„]*)["“”„]?
     |(?:«(?=[^«»]+»)|»(?=[^«»]+«))(?P<guillemets>[^«»]*)[«»]
     |[「『](?P<corners>[^「」『』]+)[」』]
     |(?P<word>[^\s"“”„]+))
-    """,
-    re.VERBOSE,
-)
+    """
+# What may be the name of a front-matter field: `std::vector`, `http://x` and `error: x` have none.
+_NAME = re.compile(r"(?:(?<!\S)|(?<=\s-)|(?<=\A-))([^\W\d][\w.-]{0,99}):(?![:\s]|//|$)")
 # A pasted sentence has quotes and dashes too: `runs mysql -h localhost -e "SELECT 1" to make sure that …`.
 _MARKS = re.compile(r'["“”„«»「」『』]|(?<!\S)-(?![-\s])')
 # A minus excludes a word: `-f`, `-xzf` and `-9` are options of pasted commands.
 _EXCLUDABLE = re.compile(r"(?=.*[^\W\d_]{3})(?!(?ai:[b-df-hj-np-tv-xz]{3,5})$)", re.DOTALL)
+_MOST_FIELDS = 64  # names in a query that may be fields
 _MOST_WORDS = 10  # with more words, quotes and minus signs are punctuation
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 _ALPHANUMERIC = re.compile(r"[^\W_]")
@@ -51,7 +53,7 @@ class Term:
     phrase: bool = False
     prefix: bool = False
     negated: bool = False
-    field: str = ""  # "title", "heading", "path" or "tag"; "" is any field
+    field: str = ""  # title, heading, path, tag, alias, or a front-matter field; "" is any text
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +88,44 @@ class Query:
 
     @property
     def left_out(self) -> tuple[Term, ...]:
-        """The terms that must not match. Excluded paths and tags are filtered before the search."""
-        return tuple(term for term in self.negated if term.field not in _FILTERS)
+        """The terms that must not match. Excluded paths, tags and fields are filtered before the search."""
+        return tuple(term for term in self.negated if term.field in _TEXT_FIELDS)
 
 
 _OR, _AND = Term("OR"), Term("AND")
-_FILTERS = ("path", "tag")  # fields of documents: a term of one says where to look
+_TEXT_FIELDS = ("", "title", "heading")  # of chunks; a term of another field says where to look
+_FIELDS = ("title", "heading", "path", "tag", "alias")  # that every library has
 _ONLY_NEGATED = "has only words to leave out: add one to look for"
-_ONLY_FILTERS = "has only paths or tags to look in: add a word to look for"
+_ONLY_FILTERS = "has only filters, which say where to look: add a word to look for"
 _EMPTY = 'is empty: type some words, or a "phrase"'
 _LONG = f"Terms are cut to {MAX_CHARS} characters."
 _PROSE = "This is read as prose: its quotes and minus signs demand and leave out nothing."
-_ODD_OR = "OR is ignored beside a -word, or a path: or tag: filter."
+_ODD_OR = "OR is ignored beside a -word, or a filter such as path: or tag:."
 
 
-def parse(text: str, max_terms: int = 64, *, may_be_empty: bool = False) -> Query:
-    """The query in a text. Raises SettingError if there is nothing to search for, unless that may be."""
-    text = _UNSTORABLE.sub("", text).strip()
+def possible_fields(text: str) -> frozenset[str]:
+    """The names in a text that are front-matter fields if the library has such fields."""
+    found = _NAME.findall(text) if ":" in text else ()
+    return frozenset(name.casefold() for name in islice(found, _MOST_FIELDS)) - {*_FIELDS}
+
+
+@lru_cache(maxsize=64)
+def _pattern(fields: frozenset[str]) -> re.Pattern[str]:
+    names = sorted((*_FIELDS, *fields), key=lambda name: (-len(name), name))
+    return re.compile(_ITEM.replace("FIELDS", "|".join(map(re.escape, names))), re.VERBOSE)
+
+
+def parse(text: str, max_terms: int = 64, *, may_be_empty: bool = False, fields: Iterable[str] = ()) -> Query:
+    """The query in a text. Raises SettingError if there is nothing to search for, unless that may be.
+
+    `fields` are front-matter fields that filter; other words with a colon are words.
+    """
+    text, items_of = _UNSTORABLE.sub("", text).strip(), partial(_items_of, frozenset(fields))
     # Operators are between terms, so twice the number of terms is enough.
     most = 2 * max_terms + 1
-    items = list(islice(_items(text), most))
+    items = list(islice(items_of(text), most))
     plain = _MARKS.sub(" ", text) if _is_prose(items) else text
-    found = _join(items if plain == text else list(islice(_items(plain), most)))
+    found = _join(items if plain == text else list(islice(items_of(plain), most)))
     used = [(_cut(term), either) for term, either in found[:max_terms]]
     terms = [term for term, _ in used]
     groups, negated = _groups(used), tuple(term for term in terms if term.negated)
@@ -129,10 +147,10 @@ def _is_prose(items: list[Term]) -> bool:
     return sum(item == Term(item.text) and not _is_operator(item) for item in items) > _MOST_WORDS
 
 
-def _items(text: str) -> Iterator[Term]:
+def _items_of(fields: frozenset[str], text: str) -> Iterator[Term]:
     """The terms of a text in order, OR and AND among them as words."""
-    for item in _ITEM.finditer(text):
-        field, phrase = (item["field"] or "").lower(), _quoted(item)
+    for item in _pattern(fields).finditer(text):
+        field, phrase = (item["field"] or "").casefold(), _quoted(item)
         said = item["word"] if phrase is None else " ".join(phrase.split())
         if _says_something(said):
             term = _word(said, field) if phrase is None else Term(said, phrase=True)
@@ -146,8 +164,8 @@ def _quoted(item: re.Match[str]) -> str | None:
 
 
 def _word(word: str, field: str) -> Term:
-    """A word or a prefix; for `a:b` its parts, none required. Paths and tags are kept unchanged."""
-    if field in _FILTERS:
+    """A word or a prefix; for `a:b` its parts, none required. What filters is kept unchanged."""
+    if field not in _TEXT_FIELDS:
         return Term(word)
     if ":" in word:
         word = " ".join(part for part in word.split(":") if _says_something(part))
@@ -216,8 +234,36 @@ def _has_odd_or(terms: list[tuple[Term, bool]]) -> bool:
 
 
 def _is_wanted(term: Term) -> bool:
-    return not term.negated and term.field not in _FILTERS
+    return not term.negated and term.field in _TEXT_FIELDS
 
 
 def _is_filter(term: Term) -> bool:
-    return not term.negated and term.field in _FILTERS
+    return not term.negated and term.field not in _TEXT_FIELDS
+
+
+# -------------------------------------------------------------------------------- conditions
+
+_CONDITION = re.compile(r"([^=!<>]+)(!=|>=|<=|==?|>|<)(.*)", re.DOTALL)
+_LIKE_THIS = "Write it as in status=draft or date>=2026-01-01"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTest:
+    """A condition on a front-matter field. `!=` holds if no value of the field is equal."""
+
+    name: str
+    operator: str  # = != > >= < <=
+    value: str
+
+
+def parse_condition(text: str) -> FieldTest:
+    """A condition such as `date>=2026-01-01`. Raises SettingError, saying what is wrong with it."""
+    found = _CONDITION.fullmatch(_UNSTORABLE.sub("", text))
+    if found is None or not found[1].strip():
+        raise SettingError("where", f"{text[:MAX_CHARS]!r} has no field or no operator. {_LIKE_THIS}")
+    name, operator, value = "-".join(found[1].casefold().split()), found[2], found[3].strip()
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    if not value or value[0] in "=<>!":
+        raise SettingError("where", f"{text[:MAX_CHARS]!r} has no value. {_LIKE_THIS}")
+    return FieldTest(name, "=" if operator == "==" else operator, value)

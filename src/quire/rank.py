@@ -14,10 +14,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from quire import analyze
+from quire.anchors import Anchor, destinations
 from quire.config import SearchSettings
 from quire.query import Query
 from quire.result import Hit, Merged
-from quire.stores import Filters, Model, Store
+from quire.stores import MAX_CHUNKS, Filters, Model, Store
 from quire.stores.matching import common_share
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ HEADING = 0.4  # for a heading whose words are all in the query
 COVERED = 0.5  # for a chunk that has all words of a short question
 COVERS = 0.2  # for all words of a query, where meaning comes first: chosen by bench/memory.py
 WHOLE = 2.0  # for what a document has of the words and of the meaning, beyond what any chunk has
+ANCHOR = 0.5  # for a section that links with texts in the query lead to: chosen by bench/links.py
 _ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
 _SHORT = 6  # words of a question, without stop words: in a longer one, each tells less
 _FIRST = 10  # hits by words: one of them has the most words
@@ -92,6 +94,7 @@ class Ranking:
         self.store, self.asked, self.filters = store, asked, filters
         self.wanted = QueryTerms.of(store, asked)
         self._terms: dict[int, set[str]] = {}  # of chunks
+        self._said: dict[int, frozenset[str]] = {}  # of links to chunks
         self._whole: dict[int, float] = {}  # what documents have beyond what any chunk has
 
     def with_far_apart(self, words: list[Hit], limit: int) -> list[Hit]:
@@ -143,7 +146,7 @@ class Ranking:
         for term, chunks in self.store.chunks_with(self.wanted.known, new).items() if new else ():
             for chunk in chunks:
                 self._terms[chunk].add(term)
-        return [self._terms[hit.chunk] for hit in hits]
+        return [self._terms[hit.chunk] | self._said.get(hit.chunk, frozenset()) for hit in hits]
 
     def judged(self, hits: Sequence[Hit]) -> list[Hit]:
         """Hits with what their headings or their words, and their documents add, best first."""
@@ -161,6 +164,37 @@ class Ranking:
             score = max(hit.meaning, 0.0) + COVERS * hit.covers**2 + WHOLE * whole
             found.append(hit.judged(score, hit.covers, 0.0, whole))
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
+
+    def with_anchors(self, hits: list[Hit]) -> list[Hit]:
+        """Hits with what the texts of links to their sections add, and with such sections, best first."""
+        terms = [term for term in analyze.terms(self.asked.words) if term in self.wanted.weights]
+        led = destinations(self.store, terms, hits, self._heading) if terms and ANCHOR else {}
+        if not led:
+            return hits
+        chunks = self.store.first_chunks(led)
+        told = {chunks[place]: anchor for place, anchor in led.items() if place in chunks}
+        self._said = {chunk: frozenset(text.split()) for (chunk, _), (_, text) in told.items()}
+        found = [self._anchored(hit, told.pop((hit.chunk, hit.section), None)) for hit in hits]
+        found += self._led_to(told)
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
+
+    def _anchored(self, hit: Hit, anchor: Anchor | None) -> Hit:
+        return hit.scoring(hit.score + ANCHOR * anchor[0]) if anchor else hit
+
+    def _led_to(self, told: Mapping[tuple[int, int], Anchor]) -> Iterator[Hit]:
+        """Hits that only links lead to, within the filters. What must be in a text is not looked for."""
+        if self.asked.demanded or self.asked.left_out:
+            return
+        within = self._within({chunk // MAX_CHUNKS for chunk, _ in told})
+        for (chunk, section), (share, _) in told.items():
+            if chunk // MAX_CHUNKS in within:
+                yield Hit(chunk, chunk // MAX_CHUNKS, section, ANCHOR * share)
+
+    def _within(self, rows: set[int]) -> set[int]:
+        """Those of the documents that the filters allow."""
+        if not rows or self.filters == Filters():
+            return rows
+        return {row.seq for row in self.store.documents(replace(self.filters, documents=tuple(rows)))}
 
     def _by_words(self, hits: Sequence[Hit]) -> Iterator[Hit]:
         """Hits with what their words add. Only good ones are looked at: others would not become the best."""

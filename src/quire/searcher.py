@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,9 @@ from quire.config import DEFAULT, SearchSettings, TokenSettings
 from quire.embed.cross import CrossEncoder
 from quire.errors import NoResults, nearest, no_collection
 from quire.freshness import other_words
+from quire.links import ALIASES
 from quire.meaning import Meaning, ready
-from quire.query import Query, Term
+from quire.query import FieldTest, Query, Term
 from quire.rank import Ranking
 from quire.result import Hit, Merged, Node, Result
 from quire.sources.entries import KINDS
@@ -33,6 +34,7 @@ log = logging.getLogger("quire")
 Nodes = Mapping[tuple[int, int], Node]  # sections by document and position
 _LEAST = 10  # results to make: who asks for fewer gets the first of those that others get
 _MANY = 500  # chunks to fetch by meaning if some will be left out
+_OTHER_FIELDS = ("", "title", "heading", "path", "tag")  # that are not front matter
 _PROMOTED = {"important": 1.5}
 _NOUNS = {"memory": ("memory", "memories"), "knowledge": ("piece of knowledge", "pieces of knowledge")}
 
@@ -87,7 +89,8 @@ def _found(
     tokens: TokenSettings,
 ) -> Found:
     has_vector = meaning is not None and meaning.is_given
-    asked = query.parse(text, may_be_empty=has_vector)
+    known = store.has_fields(names) if (names := query.possible_fields(text)) else ()
+    asked = query.parse(text, may_be_empty=has_vector, fields=known)
     _check_indexed(store, filters)
     filters = _narrowed(filters, asked)
     notes = list(asked.notes)
@@ -126,14 +129,22 @@ def _found(
 
 
 def _narrowed(filters: Filters, asked: Query) -> Filters:
-    """Filters that also keep to the paths and tags in a query."""
+    """Filters that also keep to the paths, tags and fields in a query."""
     return replace(
         filters,
         query_paths=_texts(asked.filters, "path"),
         not_paths=_texts(asked.negated, "path"),
         tags=tuple(tag.lstrip("#") for tag in (*filters.tags, *_texts(asked.filters, "tag"))),
-        not_tags=tuple(tag.lstrip("#") for tag in _texts(asked.negated, "tag")),
+        not_tags=tuple(tag.lstrip("#") for tag in (*filters.not_tags, *_texts(asked.negated, "tag"))),
+        fields=(*filters.fields, *_on_fields(asked.filters, "="), *_on_fields(asked.negated, "!=")),
     )
+
+
+def _on_fields(terms: Iterable[Term], operator: str) -> Iterator[FieldTest]:
+    """The conditions on front matter in a query."""
+    for term in terms:
+        if term.field not in _OTHER_FIELDS:
+            yield FieldTest(ALIASES if term.field == "alias" else term.field, operator, term.text)
 
 
 def _texts(terms: Iterable[Term], field: str) -> tuple[str, ...]:
@@ -206,7 +217,7 @@ def _ranked(ranking: Ranking, settings: SearchSettings, meaning: Meaning | None)
     if settings.mode != "semantic" or vector is None:
         words = ranking.with_far_apart(words, settings.limit)
     if meaning is None or vector is None:
-        hits, mode = ranking.judged(fusion.shares(words)), "keyword"
+        hits, mode = ranking.with_anchors(ranking.judged(fusion.shares(words))), "keyword"
     else:
         hits, mode = _near(store, asked, filters, settings, meaning.model, vector, words), settings.mode
         if mode == "hybrid" and settings.fusion == "rrf":
@@ -231,7 +242,7 @@ def _fused(
     if settings.fusion == "meaning":
         return ranking.by_meaning(_both(ranking, model, vector, words, near, 1.0))
     weight = fusion.weight_of(model.name) if settings.meaning is None else settings.meaning
-    return ranking.judged(_both(ranking, model, vector, words, near, weight))
+    return ranking.with_anchors(ranking.judged(_both(ranking, model, vector, words, near, weight)))
 
 
 def _both(

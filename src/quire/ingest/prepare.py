@@ -13,7 +13,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quire import chunkers, fingerprint, redact
+from quire import chunkers, fingerprint, links, redact
 from quire.chunkers.base import Chunk
 from quire.config import Config, IngestSettings
 from quire.document import Document
@@ -82,12 +82,13 @@ def _cut(
     texts = [embedded_text(chunk.trail, chunk.context, chunk.text, chunk.start) for chunk in chunks]
     count = counter(config.tokens).count
     tokens = {s.position: count(document.text, s.start, s.end) for s in tree.sections}
+    found = links.of_tree(tree, origin.get("url"))
     facts: dict[str, Any] = {
         "url": None,
         "root": None,
         "size": len(document.source),
         "mtime_ns": 0,
-        "tags": document.tags,
+        "tags": found.tags,
     }
     facts |= origin
     prepared = Prepared(
@@ -103,7 +104,9 @@ def _cut(
         chunks=chunk_rows(chunks),
         words=tuple(map(_words_of, chunks)),
         digests=tuple(map(digest_of, texts)),
-        warnings=document.warnings,
+        warnings=(*document.warnings, *filter(None, [found.problem])),
+        links=tuple((*link,) for link in found.links),  # plain tuples, which workers send faster
+        fields=tuple((*field,) for field in found.fields),
         **facts,
     )
     return prepared, texts

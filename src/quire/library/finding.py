@@ -32,6 +32,7 @@ class Finding(Passages):
         collection: str | None = None,
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
+        where: Iterable[str] = (),
         limit: int | None = None,
         mode: str | None = None,
         rerank: bool | None = None,
@@ -40,12 +41,13 @@ class Finding(Passages):
         """The best sections for a query. Raises NoResults for an unknown collection.
 
         Of a collection with versions, `name@version`, the newest is searched unless another is named;
-        `name@*` are all. Only documents with all of the `tags` are searched. `mode` is hybrid, keyword or
-        semantic. `rerank` reads the best again: a better order takes more time. With a `vector` of your own,
-        no model is asked for one; then the query may be left out.
+        `name@*` are all. Only documents with all of the `tags` are searched, and only those whose front matter
+        meets all conditions in `where`, such as `date>=2026-01-01`. `mode` is hybrid, keyword or semantic.
+        `rerank` reads the best again: a better order takes more time. With a `vector` of your own, no model is
+        asked for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
-        filters = filters_of(collection, paths, tags)
+        filters = filters_of(collection, paths, tags, where)
         return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
 
     @reads
@@ -58,6 +60,7 @@ class Finding(Passages):
         *,
         explain: bool,
     ) -> Found:
+        self._check_fields(filters)
         filters, notes = newest_versions(self.store, filters)
         found = self._search_within(query, vector, filters, settings, explain=explain)
         return replace(found, notes=(*found.notes, *notes))
@@ -109,6 +112,7 @@ class Finding(Passages):
         collection: str | None = None,
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
+        where: Iterable[str] = (),
         mode: str | None = None,
         rerank: bool | None = None,
         include: str = "sections",
@@ -121,7 +125,7 @@ class Finding(Passages):
         settings = self.config.context
         if max_tokens is not None:
             settings = replace(settings, max_tokens=max_tokens)
-        filters = filters_of(collection, paths, tags)
+        filters = filters_of(collection, paths, tags, where)
         search = self._search_settings(_PACKED, mode, rerank)
         return self.fresh(partial(self._context, query, filters, search, settings, include))
 

@@ -8,14 +8,17 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from quire import reading, records, releases, retaking
+from quire import linking, reading, records, releases, retaking
 from quire.address import of_document, parse_id
 from quire.document import Document
 from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
 from quire.ingest import named
 from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
+from quire.linking import Links
+from quire.links import ALIASES
 from quire.progress import Progress, Silent
+from quire.query import FieldTest, parse_condition
 from quire.records import StoredChunk, StoredSection
 from quire.result import Reading, Result
 from quire.sources import entries
@@ -27,9 +30,32 @@ _FEW = 4  # chunks that are embedded before an answer
 _KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
 
 
-def filters_of(collection: str | None, paths: Iterable[str], tags: Iterable[str]) -> Filters:
-    """Filters of what a caller names."""
-    return Filters(collection, (), given_names(paths, "paths"), tags=given_names(tags, "tags"))
+_TAGS = ("tag", "tags")
+
+
+def filters_of(
+    collection: str | None, paths: Iterable[str], tags: Iterable[str], where: Iterable[str] = ()
+) -> Filters:
+    """Filters of what a caller names. Raises SettingError for a condition that is none."""
+    tests = [parse_condition(one) for one in where]
+    fields = (replace(one, name=ALIASES) if one.name == "alias" else one for one in tests)
+    return Filters(
+        collection,
+        (),
+        given_names(paths, "paths"),
+        tags=(*given_names(tags, "tags"), *_tested(tests, "=")),
+        not_tags=_tested(tests, "!="),
+        fields=tuple(one for one in fields if one.name not in _TAGS),
+    )
+
+
+def _tested(tests: Iterable[FieldTest], operator: str) -> tuple[str, ...]:
+    """The tags in conditions. Raises SettingError for one that compares them."""
+    own = [one for one in tests if one.name in _TAGS]
+    for one in own:
+        if one.operator not in ("=", "!="):
+            raise SettingError("where", f"a tag is compared with = or !=, not {one.operator}")
+    return tuple(one.value.lstrip("#") for one in own if one.operator == operator)
 
 
 def newest_versions(store: Store, filters: Filters) -> tuple[Filters, tuple[str, ...]]:
@@ -88,16 +114,28 @@ class Passages(Embeddings):
         *,
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
+        where: Iterable[str] = (),
         kind: str | None = None,
     ) -> list[DocumentRow]:
         """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind.
 
-        The name of a collection that exists only in versions means the newest of them.
+        The name of a collection that exists only in versions means the newest of them. `where` has conditions
+        on front matter, such as `date>=2026-01-01`: all must hold.
         """
         if kind is not None and kind not in _KINDS:
             raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
-        filters = replace(filters_of(collection, paths, tags), kinds=(kind,) if kind else ())
+        filters = replace(filters_of(collection, paths, tags, where), kinds=(kind,) if kind else ())
+        self._check_fields(filters)
         return self.store.documents(newest_versions(self.store, filters)[0] if collection else filters)
+
+    def _check_fields(self, filters: Filters) -> None:
+        """Raise SettingError for a condition on a field that no document has, naming the nearest."""
+        names = dict.fromkeys(test.name for test in filters.fields if test.name != ALIASES)
+        known = self.store.has_fields(names) if names else ()
+        for name in names:
+            if name not in known:
+                close = nearest(name, self.store.field_names())
+                raise SettingError("where", f"no document has a front-matter field {name!r}. {close}")
 
     def document(self, address: str) -> DocumentRow | None:
         """One document by its address, path or id; None if there is none."""
@@ -183,6 +221,14 @@ class Passages(Embeddings):
         document, rest = self._document(address)
         start, end = reading.span(self.store, document, rest, self.config)
         return records.stored_chunks(self.store, document, start, end)
+
+    @reads
+    def links(self, address: str) -> Links:
+        """The links in a document or a section, and those that lead to it; by address or id."""
+        document, rest = self._document(address)
+        start, end = reading.span(self.store, document, rest, self.config)
+        named = f"{document.address}#{rest}" if rest else document.address
+        return linking.links(self.store, document, named, start, end)
 
     @reads
     def chunk(self, id: str) -> StoredChunk | None:

@@ -1,4 +1,4 @@
-"""The Store protocol: what indexing and searching ask of a database, in five parts.
+"""The Store protocol: what indexing and searching ask of a database, in six parts.
 
 Always: a reader sees a document's old version or its new one, whole; a write survives a crash once `write`
 has returned; filters apply before any limit; a library is never written to after another replaced it.
@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from quire.links import Field
 from quire.location import Places
 from quire.progress import Progress
 from quire.query import Query
@@ -19,8 +20,10 @@ from quire.stores.filters import Filters
 from quire.stores.rows import (
     ChunkRow,
     DocumentRow,
+    LinkRow,
     Member,
     Model,
+    NamedDocument,
     Prepared,
     SectionRow,
     Sighting,
@@ -223,6 +226,53 @@ class Documents(Protocol):
         ...
 
 
+class LinkIndex(Protocol):
+    """Links, the names that they are found by, and front-matter fields."""
+
+    def links(self, row: int) -> list[LinkRow]:
+        """The links of a document, in order."""
+        ...
+
+    def links_to(self, keys: Iterable[str]) -> list[LinkRow]:
+        """The links with these keys, which may lead to a document that has such a name."""
+        ...
+
+    def links_saying(
+        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], limit: int
+    ) -> list[LinkRow]:
+        """Some of the links that say exactly these terms, and those in sections that say something.
+
+        A section is a document and a position.
+        """
+        ...
+
+    def first_chunks(self, sections: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
+        """The first chunk of each section or of what is under it, and its section. Each is a document and a
+        position; a section without chunks is left out.
+        """
+        ...
+
+    def named(self, names: Iterable[str]) -> list[NamedDocument]:
+        """The documents that have one of these names in their paths or as an alias."""
+        ...
+
+    def names(self, row: int) -> list[str]:
+        """The names of a document: those in its path, and its aliases."""
+        ...
+
+    def fields(self, row: int) -> list[Field]:
+        """The front-matter fields of a document, by name and value."""
+        ...
+
+    def has_fields(self, names: Iterable[str]) -> set[str]:
+        """Those of the names that some document has as a field."""
+        ...
+
+    def field_names(self) -> list[str]:
+        """The names of all fields."""
+        ...
+
+
 class Sources(Protocol):
     """Sources, and which documents each of them holds."""
 
@@ -403,5 +453,5 @@ class VectorIndex(Protocol):
         ...
 
 
-class Store(Admin, Documents, Sources, WordIndex, VectorIndex, Protocol):
+class Store(Admin, Documents, LinkIndex, Sources, WordIndex, VectorIndex, Protocol):
     """A library's database."""

@@ -6,11 +6,14 @@ between databases is in their Dialects; the filters and their order are here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from quire.address import ALL_BRANCHES
+from quire.links import field_of
+from quire.query import FieldTest
 
 Condition = tuple[str, list[Any]]  # SQL, and the values in it
 
@@ -26,6 +29,7 @@ class Filters:
     not_paths: tuple[str, ...] = ()  # none of them
     tags: tuple[str, ...] = ()  # all of them
     not_tags: tuple[str, ...] = ()  # none of them
+    fields: tuple[FieldTest, ...] = ()  # all of them
     documents: tuple[int, ...] = ()  # one of these rows
     since: int | None = None  # milliseconds: last written then or later
     until: int | None = None  # and before then
@@ -36,6 +40,7 @@ class Dialect(Protocol):
     """How one database writes the conditions that differ."""
 
     placeholder: str  # for one value
+    field_table: str  # the table of front-matter fields
 
     def name(self, collection: str) -> str:
         """The name of a collection as it is stored."""
@@ -85,6 +90,8 @@ def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
         yield dialect.all_tags(filters.tags)
     if filters.not_tags:
         yield dialect.no_tag(filters.not_tags)
+    for test in filters.fields:
+        yield _on_field(test, dialect)
     if filters.documents:
         yield f"d.seq IN ({', '.join(map(str, filters.documents))})", []
     if filters.since is not None:
@@ -98,3 +105,34 @@ def _in_collection(name: str, value: str) -> Condition:
         return f"d.collection = {value}", [name]
     after = f"{name.removesuffix(ALL_BRANCHES)}{chr(ord('@') + 1)}"
     return f"(d.collection >= {value} AND d.collection < {value})", [name[:-1], after]
+
+
+_YEAR = re.compile(r"\d{4}")
+_PART_OF_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d(?:t\d\d:\d\d.{0,13})?)?")
+
+
+def _on_field(test: FieldTest, dialect: Dialect) -> Condition:
+    """A document has a value that meets a condition; for `!=`, it has none that is equal."""
+    operator = "=" if test.operator == "!=" else test.operator
+    compared, values = _compared(test, operator, dialect.placeholder)
+    own = f"f.document = d.seq AND f.name = {dialect.placeholder} AND ({compared})"
+    has = f"EXISTS (SELECT 1 FROM {dialect.field_table} AS f WHERE {own})"  # noqa: S608  no value is in it
+    return f"NOT {has}" if test.operator == "!=" else has, [test.name, *values]
+
+
+def _compared(test: FieldTest, operator: str, one: str) -> Condition:
+    """Numbers are compared with numbers, dates with dates as far as they are given, other texts as texts."""
+    given = field_of(test.name, test.value)
+    dated = given.value.replace(" ", "t", 1)
+    either = [f"f.value = {one}"] if operator == "=" else []
+    values: list[Any] = [given.value] if either else []
+    if given.number is not None:
+        either.append(f"f.number {operator} {one}")
+        values.append(given.number)
+    if _YEAR.fullmatch(dated) or _PART_OF_DATE.fullmatch(dated):
+        either.append(f"substr(f.date, 1, {len(dated)}) {operator} {one}")
+        values.append(dated)
+    elif given.number is None and not values:
+        either.append(f"f.number IS NULL AND f.date IS NULL AND f.value {operator} {one}")
+        values.append(given.value)
+    return " OR ".join(either), values

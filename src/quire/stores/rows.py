@@ -6,14 +6,15 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from quire.address import of_document
 from quire.chunkers.base import Chunk
 from quire.document import SOURCE_TYPES
 from quire.embed.base import STATIC
+from quire.links import WrittenLink
 from quire.location import Places
 from quire.sources.entries import Version as Version
 from quire.sources.names import REPOSITORY
@@ -208,6 +209,35 @@ class ChunkRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A link: see `quire.links.WrittenLink`."""
+
+    document: int
+    number: int
+    section: int
+    start: int
+    line: int
+    form: str
+    target: str
+    fragment: str
+    text: str
+    anchor: str
+    key: str
+
+
+class NamedDocument(NamedTuple):
+    """A document that has a name."""
+
+    name: str
+    document: int
+    collection: str
+    kind: str
+    path: str
+    url: str | None
+    is_alias: int  # 1 if it is another name, from front matter
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A model that made vectors for a library."""
 
@@ -264,6 +294,8 @@ class Prepared:
     instant: bytes = b""  # the static vectors of the chunks, packed; empty if none are wanted
     warnings: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    links: tuple[tuple[int | str, ...], ...] = ()  # LinkRow without the document
+    fields: tuple[tuple[str | float | None, ...], ...] = ()  # name, value, number and date of each
     etag: str | None = None  # of a page
     last_modified: str | None = None
     original: str = ""  # SHA-256 of what it was converted from; "" if its source is the original
@@ -282,6 +314,11 @@ class Prepared:
 def active_model(models: Iterable[Model], *, instant: bool = False) -> Model | None:
     """The active model of a sort."""
     return next((model for model in models if model.active and model.is_instant == instant), None)
+
+
+def link_of(row: LinkRow) -> WrittenLink:
+    """A stored link, as it was written."""
+    return WrittenLink(*astuple(row)[1:])
 
 
 def storable(text: str) -> str:

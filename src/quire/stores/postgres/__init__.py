@@ -30,7 +30,7 @@ _UNUSED_TERMS = (
 _HELD = (
     *("documents", "sections", "chunks", "words"),
     *("vectors", "embedded", "remembered", "embedding_failures", "fetches", "tags", "sources", "members"),
-    *("vocabulary", "versions", "originals"),
+    *("vocabulary", "versions", "originals", "links", "names", "fields"),
 )
 
 

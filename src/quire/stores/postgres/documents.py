@@ -30,6 +30,7 @@ from quire.stores.postgres.database import (
 )
 from quire.stores.postgres.filters import conditions
 from quire.stores.postgres.ids import ID_PLACES
+from quire.stores.postgres.links import PostgresLinks
 from quire.stores.postgres.originals import PostgresOriginals
 from quire.stores.postgres.vectors import PostgresVectors
 from quire.stores.postgres.words import PostgresWords
@@ -49,7 +50,7 @@ _SHOWN_CHUNKS = (
 )
 
 
-class PostgresDocuments(PostgresWords, PostgresVectors, PostgresOriginals):
+class PostgresDocuments(PostgresWords, PostgresVectors, PostgresLinks, PostgresOriginals):
     """The documents of a PostgreSQL library."""
 
     def write(

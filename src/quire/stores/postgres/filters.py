@@ -9,6 +9,12 @@ from quire.stores import filters as shared
 from quire.stores.filters import Condition, Filters
 from quire.stores.rows import storable
 
+# A tag is also the tags within it: `a` is `a/b`, too.
+_HAS_TAG = (
+    "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND (lower(t.tag) = lower(wanted)"
+    " OR starts_with(lower(t.tag), lower(wanted) || '/')))"
+)
+
 
 def conditions(filters: Filters) -> tuple[str, list[Any]]:
     """A condition on documents `d`, "" for none, and its values."""
@@ -19,7 +25,7 @@ def conditions(filters: Filters) -> tuple[str, list[Any]]:
 class _Postgres:
     """The conditions that PostgreSQL writes in its own way."""
 
-    placeholder = "%s"
+    placeholder, field_table = "%s", "quire.fields"
 
     def name(self, collection: str) -> str:
         return storable(collection)
@@ -35,17 +41,11 @@ class _Postgres:
 
     def all_tags(self, tags: tuple[str, ...]) -> Condition:
         # In one condition: the planner takes minutes for a thousand.
-        has = (
-            "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND lower(t.tag) = lower(wanted))"
-        )
-        missing = f"SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE NOT {has}"
+        missing = f"SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE NOT {_HAS_TAG}"
         return f"NOT EXISTS ({missing})", [[storable(tag) for tag in tags]]
 
     def no_tag(self, tags: tuple[str, ...]) -> Condition:
-        has = (
-            "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND lower(t.tag) = lower(wanted))"
-        )
-        found = f"SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE {has}"
+        found = f"SELECT 1 FROM unnest(%s::text[]) AS wanted WHERE {_HAS_TAG}"
         return f"NOT EXISTS ({found})", [[storable(tag) for tag in tags]]
 
 

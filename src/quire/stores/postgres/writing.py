@@ -17,6 +17,7 @@ from quire.stores.ids import chunk_keys, section_keys
 from quire.stores.postgres import terms
 from quire.stores.postgres.database import Connection, array_of, copy_rows
 from quire.stores.postgres.ids import remake_keys
+from quire.stores.postgres.links import add_links, rename_links
 from quire.stores.postgres.pieces import pieces_of
 from quire.stores.postgres.versions import add_versions, keep_replaced
 from quire.stores.rows import Prepared, storable
@@ -27,7 +28,7 @@ Numbered = tuple[int, Prepared]  # a document and its row
 Stored = tuple[int, int]  # a document's row, and when it was last written
 SOME, BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
-_PARTS = ("sections", "chunks", "words", "fetches", "tags", "originals")
+_PARTS = ("sections", "chunks", "words", "fetches", "tags", "originals", "links", "names", "fields")
 _SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10, "int8")
 _CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea", "text", "int8")
 _DOCUMENT_TYPES = (
@@ -115,6 +116,7 @@ def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: i
         ("int8", "text", "text", "bytea"),
         (part for pair in numbered for part in _original(*pair)),
     )
+    add_links(db, numbered)
     add_versions(db, numbered)
 
 
@@ -160,6 +162,7 @@ def rename(db: Connection, paths: Mapping[int, str]) -> set[int]:
             [(identity[2], _id(identity), row) for row, identity in new.items()],
         )
     remake_keys(db, list(new))
+    rename_links(db, {row: (identity[0], identity[2]) for row, identity in new.items()})
     return paths.keys() - new.keys()
 
 

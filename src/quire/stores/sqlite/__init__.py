@@ -14,11 +14,17 @@ from quire.stores.sqlite.backups import SqliteBackups
 from quire.stores.sqlite.database import CHUNK_COLUMNS, SURPRISES
 from quire.stores.sqlite.documents import SECTION_COLUMNS
 from quire.stores.sqlite.ids import count_wrong_keys
+from quire.stores.sqlite.links import LINK_COLUMNS
 from quire.stores.sqlite.purging import SqlitePurging
 from quire.stores.sqlite.versions import VERSION_COLUMNS
 
 __all__ = ["SqliteStore"]
-_CHECKED = {"sections": SECTION_COLUMNS, "chunks": CHUNK_COLUMNS, "versions": VERSION_COLUMNS}
+_CHECKED = {
+    "sections": SECTION_COLUMNS,
+    "chunks": CHUNK_COLUMNS,
+    "versions": VERSION_COLUMNS,
+    "links": LINK_COLUMNS,
+}
 _NUMBERS = ("generation", "written", "common_at")  # of the facts
 
 

@@ -123,6 +123,7 @@ class SqliteDocuments(SqliteOriginals):
         )
         self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
         self.db.executemany("INSERT INTO tags VALUES (?, ?)", ((row, tag) for tag in set(new.tags)))
+        self._add_links(row, new)
         self._add_versions(row, new)
         self._add_original(row, new)
         if new.etag or new.last_modified:
@@ -131,7 +132,7 @@ class SqliteDocuments(SqliteOriginals):
     def _drop_parts(self, row: int) -> None:
         """Delete the sections, chunks and terms of a document."""
         self.keywords.remove(list(self._words_of(row)))
-        for table in ("chunks", "tags", "fetches", "originals"):
+        for table in ("chunks", "tags", "fetches", "originals", "links", "names", "fields"):
             self.db.execute(f"DELETE FROM {table} WHERE document = ?", (row,))
         self.db.execute("DELETE FROM sections WHERE document = ?", (row,))
 

@@ -7,6 +7,12 @@ from typing import Any
 from quire.stores import filters as shared
 from quire.stores.filters import Condition, Filters
 
+# A tag is also the tags within it: `a` is `a/b`, too.
+_HAS_TAG = (
+    "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND (lower(t.tag) = lower(column1)"
+    " OR substr(lower(t.tag), 1, length(column1) + 1) = lower(column1) || '/'))"
+)
+
 
 def conditions(filters: Filters) -> tuple[list[str], list[Any]]:
     """SQL conditions on documents `d`, and their values."""
@@ -16,7 +22,7 @@ def conditions(filters: Filters) -> tuple[list[str], list[Any]]:
 class _Sqlite:
     """The conditions that SQLite writes in its own way."""
 
-    placeholder = "?"
+    placeholder, field_table = "?", "fields"
 
     def name(self, collection: str) -> str:
         return collection
@@ -33,12 +39,10 @@ class _Sqlite:
         return " AND ".join(["d.path NOT GLOB ?"] * len(paths)), [_glob(path) for path in paths]
 
     def all_tags(self, tags: tuple[str, ...]) -> Condition:
-        has = "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND lower(t.tag) = lower(column1))"
-        return f"NOT EXISTS (SELECT 1 FROM (VALUES {_rows(tags)}) WHERE NOT {has})", list(tags)
+        return f"NOT EXISTS (SELECT 1 FROM (VALUES {_rows(tags)}) WHERE NOT {_HAS_TAG})", list(tags)
 
     def no_tag(self, tags: tuple[str, ...]) -> Condition:
-        has = "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND lower(t.tag) = lower(column1))"
-        return f"NOT EXISTS (SELECT 1 FROM (VALUES {_rows(tags)}) WHERE {has})", list(tags)
+        return f"NOT EXISTS (SELECT 1 FROM (VALUES {_rows(tags)}) WHERE {_HAS_TAG})", list(tags)
 
 
 def _rows(values: tuple[str, ...]) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from quire.location import Places
 from quire.stores.rows import Prepared
-from quire.stores.sqlite.versions import SqliteVersions
+from quire.stores.sqlite.links import SqliteLinks
 
 
-class SqliteOriginals(SqliteVersions):
+class SqliteOriginals(SqliteLinks):
     """Checksums of originals, and where the parts of documents are in them."""
 
     def _add_original(self, row: int, new: Prepared) -> None:

@@ -134,6 +134,7 @@ class SqliteSources(SqliteDocuments):
             return False
         self.db.execute("UPDATE documents SET path = ?, id = ? WHERE seq = ?", (path, id, row))
         remake_keys(self.db, row, kind, collection, path)
+        self._rename_links(row, path)
         return True
 
     def fetched(self, rows: Iterable[int]) -> dict[int, tuple[str | None, str | None]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("-c", "--collection", help="Look only in this collection.")
 @options.path_option
 @options.tag_option
+@options.where_option
 @click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
 @click.option(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
@@ -37,6 +38,7 @@ def search(
     collection: str | None,
     paths: tuple[str, ...],
     tags: tuple[str, ...],
+    where: tuple[str, ...],
     limit: int | None,
     mode: str | None,
     rerank: bool | None,
@@ -46,8 +48,9 @@ def search(
     """Find the sections that answer a query, by their words and by their meaning.
 
     Plain words affect ranking; "phrases" are required; -words are excluded. a OR b, prefix*, heading:word,
-    title:word, path:folder/ and tag:draft work too. Of a collection with versions, such as django@5.2, the
-    newest is searched unless -c names another; -c 'django@*' names all.
+    title:word, path:folder/, tag:draft, alias:name and any front-matter field, as in status:draft, work too.
+    Of a collection with versions, such as django@5.2, the newest is searched unless -c names another;
+    -c 'django@*' names all.
 
     \b
     Examples:
@@ -56,12 +59,13 @@ def search(
       quire search heading:install --json
       quire search make it start faster --mode semantic
       quire search custom user model -c django@5.2
+      quire search meeting --where 'date>=2026-01-01' -status:draft
     """
     from quire.surfaces import render
 
     with opening.open_library(library) as opened:
-        where = {"collection": collection, "paths": paths, "tags": tags}
-        found = opened.search(query, **where, limit=limit, mode=mode, rerank=rerank, explain=explain)  # type: ignore[arg-type]
+        among = {"collection": collection, "paths": paths, "tags": tags, "where": where}
+        found = opened.search(query, **among, limit=limit, mode=mode, rerank=rerank, explain=explain)  # type: ignore[arg-type]
     output.show_found(found, as_json)
     sys.exit(render.DONE if found.results else render.NOTHING)
 
@@ -73,6 +77,7 @@ def search(
 @click.option("-c", "--collection", help="Look only in this collection.")
 @options.path_option
 @options.tag_option
+@options.where_option
 @click.option(
     "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
 )
@@ -96,6 +101,7 @@ def context(
     collection: str | None,
     paths: tuple[str, ...],
     tags: tuple[str, ...],
+    where: tuple[str, ...],
     mode: str | None,
     rerank: bool | None,
     include: str,
@@ -116,8 +122,8 @@ def context(
     from quire.tokens import budget_counter
 
     with opening.open_library(library) as opened:
-        where = {"collection": collection, "paths": paths, "tags": tags, "rerank": rerank}
-        ask = partial(opened.context, query, **where, mode=mode, include=include)  # type: ignore[arg-type]
+        among = {"collection": collection, "paths": paths, "tags": tags, "where": where, "rerank": rerank}
+        ask = partial(opened.context, query, **among, mode=mode, include=include)  # type: ignore[arg-type]
         found = ask(max_tokens=max_tokens)
         if form == "xml":
             found = _smaller(found, ask, budget_counter(opened.config.tokens))

@@ -10,7 +10,7 @@ import click
 from quire.settings import LIBRARY
 
 # A dash and a word is part of a query: it excludes that word. Options of several letters have two dashes.
-_EXCLUDED = re.compile(r"-(?:[^\W\d_]{3,}(?:\s.*)?|(?ai:title|heading|path|tag):.+|[\"“„«「].+)", re.DOTALL)
+_EXCLUDED = re.compile(r"-(?:[^\W\d_]{3,}(?:\s.*)?|[^\W\d][\w.-]+:.+|[\"“„«「].+)", re.DOTALL)
 _SHORT = re.compile(r"-[a-zA-Z]{1,2}")  # `-f` and `-rf` of a command that was typed as a query
 _DASH = "\ue000"  # replaces the dash while options are parsed
 
@@ -58,7 +58,14 @@ path_option = click.option(
 tag_option = click.option(
     "--tag", "tags", multiple=True, help="Look only in documents with this tag; with all of several."
 )
-
+where_option = click.option(
+    "--where",
+    "where",
+    multiple=True,
+    metavar="CONDITION",
+    help="Look only in documents whose front matter meets this: 'status=draft', 'date>=2026-01-01'. "
+    "Operators: = != > >= < <=.",
+)
 rerank_option = click.option(
     "--rerank/--no-rerank",
     default=None,

@@ -164,6 +164,7 @@ def chunks(library: str | None, address: str, as_json: bool) -> None:
 @click.option("-c", "--collection", help="Only this collection.")
 @options.path_option
 @options.tag_option
+@options.where_option
 @click.option("--kind", help="Only document, external, memory or knowledge.")
 @options.json_flag
 def list_documents(
@@ -171,6 +172,7 @@ def list_documents(
     collection: str | None,
     paths: tuple[str, ...],
     tags: tuple[str, ...],
+    where: tuple[str, ...],
     kind: str | None,
     as_json: bool,
 ) -> None:
@@ -183,12 +185,13 @@ def list_documents(
       quire list
       quire list -c docs --json
       quire list --path 'guides/*' --tag draft
+      quire list --where status=draft --where 'date>=2026-01-01'
       quire list --kind memory
     """
     from quire.surfaces import render
 
     with opening.open_library(library) as opened:
-        rows = opened.documents(collection, paths=paths, tags=tags, kind=kind)
+        rows = opened.documents(collection, paths=paths, tags=tags, where=where, kind=kind)
         if collection is not None and not opened.documents(collection):
             raise no_collection(collection, opened.store.collections())
         known = opened.store.collections()
@@ -204,7 +207,7 @@ def list_documents(
     told = _versions_line(versions) if collection is None else releases.note_newest(collection, known)
     if told:
         output.note(render.line(told))
-    if not rows and (paths or tags or kind):
+    if not rows and (paths or tags or where or kind):
         output.note("No document is within these filters.")
         sys.exit(render.NOTHING)
 

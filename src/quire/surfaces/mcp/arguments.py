@@ -41,7 +41,8 @@ Question = Annotated[
     Field(
         min_length=1,
         max_length=10_000,
-        description='What to look for: words, "a phrase", -not, a OR b, prefix*, heading:word, tag:word.',
+        description='What to look for: words, "a phrase", -not, a OR b, prefix*, heading:word, tag:word,'
+        " field:value.",
     ),
 ]
 Background = Annotated[bool, Field(description="Return at once with a job, whose progress status shows.")]

@@ -32,6 +32,7 @@ from quire.surfaces.mcp.arguments import (
     Question,
     Tags,
 )
+from quire.surfaces.mcp.links import links_of
 from quire.surfaces.mcp.results import as_data
 from quire.surfaces.mcp.text import (
     Answer,
@@ -142,6 +143,7 @@ class Read(Arguments):
         str, Field(max_length=5000, description="A heading in it, or a path of them: Install > Linux.")
     ] = ""
     chunks: Annotated[bool, Field(description="Each of its chunks apart, with its id.")] = False
+    links: Annotated[bool, Field(description="Instead, what it links to and what links to it.")] = False
     max_tokens: MaxTokens = MAX_TOKENS
     cursor: Cursor = ""
 
@@ -152,6 +154,8 @@ def read(library: Library, asked: Read) -> Answer:
         found = library.read(asked.address, meant(asked.heading) or None)
         if asked.chunks:
             return _chunks(page_of("read", asked, library, library.store.version()), library, found.address)
+        if asked.links:
+            return links_of(page_of("read", asked, library, library.store.version()), library, found.address)
         row = library.document(asked.address)
         page = page_of("read", asked, library, row and row.checksum)
         tags = library.store.tags([row.seq]).get(row.seq, ()) if row else ()

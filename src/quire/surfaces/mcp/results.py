@@ -79,6 +79,20 @@ class VersionData(BaseModel):
     text: str = Field(description="the text")
 
 
+class LinkData(BaseModel):
+    """A link."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    direction: Literal["out", "back"] = Field(description="whether it stands there, or leads there")
+    address: str = Field(description="the section that it stands in")
+    line: int = Field(description="the line, from 1")
+    text: str = Field(description="what it says")
+    form: Literal["wikilink", "embed", "markdown"] = Field(description="how it is written")
+    target: str | None = Field(description="the address that it leads to; null if that is not indexed")
+    written: str = Field("", description="its target as it is written, of one that stands there")
+
+
 class Results(BaseModel):
     """The answer of search, recall, context or read."""
 
@@ -95,6 +109,7 @@ class Results(BaseModel):
     good_match: bool = Field(True, description="whether any result has to do with the query")
     address: str = Field("", description="of the entry whose history this is")
     versions: list[VersionData] = Field([], description="its texts, newest first: `written_at` and `text`")
+    links: list[LinkData] = Field([], description="the links of a document or a section, and those to it")
     left_out: list[str] = Field([], description="addresses that did not fit into a context pack")
 
 
