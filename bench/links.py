@@ -3,8 +3,8 @@
     python bench/links.py [--data FOLDER] [--set NAME ...] [--way WAY ...] [--weight W ...]
 
 The questions of these sets were made from links: the text of a link and the sentence around it ask for the
-section that it leads to. So those links are deleted from the library before anything is asked: all links
-that stand in the sentence of any question, and all others of the same document that lead to the same
+section that it leads to. So quality.py deletes those links from the library before anything is asked: all
+links that stand in the sentence of any question, and all others of the same document that lead to the same
 section. What is left are links in other sentences. Weight 0 is the search without link texts. strict nDCG@10
 and the rest are as in quality.py. The points are the differences to weight 0, with their 95 % intervals;
 raised and lowered are the numbers of questions that are answered better and worse.
@@ -13,47 +13,17 @@ raised and lowered are the numbers of questions that are answered better and wor
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bench import quality
 from quire import rank
 from quire.config import DEFAULT, override
 from quire.library import Library
-from quire.linking import Finder
 
 SETS = ("docs_links_kubernetes", "docs_links_rust")
 WEIGHTS = (0.0, 0.1, 0.2, 0.4, 0.8)
-
-
-def without_questions(library: Library, folder: Path) -> tuple[int, int]:
-    """Delete the links that the questions were made from; how many, and how many are left."""
-    store, gone = library.store, set[tuple[int, int]]()
-    for line in map(json.loads, (folder / "queries.jsonl").read_text("utf-8").splitlines()):
-        answers = {(gold["doc"], gold["start"]) for gold in line["gold"]}
-        for place in line["exclude"]:
-            row = store.document(*place["doc"].split("/", 1))
-            if row is None:
-                raise SystemExit(f"{place['doc']} is not indexed")
-            links = store.links(row.seq)
-            finder = Finder(store, {link.key for link in links})
-            led = {link.number: finder.place(link, row) for link in links}
-            finder.load_documents({there.document for there in led.values() if there})
-            for link in links:
-                there = led[link.number]
-                target = there and finder.documents[there.document]
-                found = (
-                    there and target and (f"{target.collection}/{target.path}", finder.section(there).start)
-                )
-                if place["start"] <= link.start < place["end"] or found in answers:
-                    gone.add((row.seq, link.number))
-    db: Any = store.db  # type: ignore[attr-defined]  # these libraries are SQLite's
-    db.executemany("DELETE FROM links WHERE document = ? AND number = ?", sorted(gone))
-    return len(gone), db.execute("SELECT count(*) FROM links").fetchone()[0]
 
 
 def compared(
@@ -97,10 +67,7 @@ def main() -> None:
     for name in args.sets:
         questions = quality.SETS[name].questions(args.data / name)
         with quality.place(args.cache) as folder:
-            library = quality.index(name, args.data, folder, override(DEFAULT, quality.WAYS["static"]))
-            with library:
-                gone, left = without_questions(library, args.data / name)
-            print(f"{name}: {gone:,} links deleted, {left:,} left", file=sys.stderr)
+            quality.index(name, args.data, folder, override(DEFAULT, quality.WAYS["static"])).close()
             for way in args.ways:
                 compared(name, quality.url_of(name, folder), questions, way, args.weights)
 

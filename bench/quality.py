@@ -64,6 +64,7 @@ from quire import query, searcher
 from quire.config import DEFAULT, Config, override
 from quire.errors import SettingError
 from quire.library import Library
+from quire.linking import Finder
 from quire.meaning import ready
 from quire.rank import Ranking
 from quire.result import Result
@@ -342,6 +343,7 @@ def _beir(figure: str, source: str) -> Set:
     return Set("", read_beir, (Measure(first_results, judge_documents),), references)
 
 
+MADE_FROM_LINKS = ("docs_links_kubernetes", "docs_links_rust")  # sets whose questions are links
 SETS = {
     "docs_links_kubernetes": _links("0.408", "0.669"),
     "docs_links_rust": _links("0.480", "0.649"),
@@ -450,7 +452,38 @@ def index(name: str, data: Path, folder: Path, config: Config, url: str | None =
         raise OSError(f"{name}: {len(left_out)} documents were not indexed, the first: {left_out[0]}")
     if config.embed.model not in ("none", "static"):
         library.embed()
+    if name in MADE_FROM_LINKS and not library.store.is_shared:
+        delete_asked_links(library, data / name)
     return library
+
+
+def delete_asked_links(library: Library, folder: Path) -> None:
+    """Delete the links that the questions of a set were made from: the texts of links are searched, too.
+
+    These are the links in the sentence of any question, and those of its document to the same section.
+    """
+    store, gone = library.store, set[tuple[int, int]]()
+    for line in map(json.loads, (folder / "queries.jsonl").read_text("utf-8").splitlines()):
+        answers = {(gold["doc"], gold["start"]) for gold in line["gold"]}
+        for asked in line["exclude"]:
+            row = store.document(*asked["doc"].split("/", 1))
+            if row is None:
+                raise OSError(f"{asked['doc']} is not indexed")
+            links = store.links(row.seq)
+            finder = Finder(store, {link.key for link in links})
+            led = {link.number: finder.place(link, row) for link in links}
+            finder.load_documents({there.document for there in led.values() if there})
+            for link in links:
+                there = led[link.number]
+                target = there and finder.documents[there.document]
+                end = None
+                if there and target:
+                    end = f"{target.collection}/{target.path}", finder.section(there).start
+                if asked["start"] <= link.start < asked["end"] or end in answers:
+                    gone.add((row.seq, link.number))
+    db: Any = store.db  # type: ignore[attr-defined]
+    db.executemany("DELETE FROM links WHERE document = ? AND number = ?", sorted(gone))
+    print(f"{folder.name}: deleted the {len(gone):,} links that questions were made from", file=sys.stderr)
 
 
 def measure(

@@ -15,7 +15,7 @@ from quire.linking import Destination, Finder
 from quire.result import Hit
 from quire.stores import LinkRow, Store
 
-Anchor = tuple[float, str]  # how much a text of a link tells, and its terms
+LinkText = tuple[float, str]  # how much a text of a link tells, and its terms
 OF_WHOLE = 0.3  # so much does a link to a whole document tell of its beginning: chosen by bench/links.py
 _LONGEST = 6  # terms of a text that is looked up
 _FIRST = 6  # hits whose links are read
@@ -27,7 +27,7 @@ _LEAST = 0.3  # of a text, that the query has to ask for
 
 def destinations(
     store: Store, terms: Sequence[str], hits: Sequence[Hit], share: Callable[[frozenset[str]], float]
-) -> dict[Destination, Anchor]:
+) -> dict[Destination, LinkText]:
     """Where links lead whose texts a query has, each with the text that tells most.
 
     `share` tells how much of a text's terms a query asks for, from 0 to 1.
@@ -39,7 +39,7 @@ def destinations(
     kept = sorted((text for text in judged if judged[text] >= _LEAST), key=lambda text: (-judged[text], text))
     texts = set(kept[:_TEXTS])
     led = _led(store, [link for link in links.values() if link.anchor in texts])
-    ends = dict[Destination, Anchor]()
+    ends = dict[Destination, LinkText]()
     for text, places in led.items():
         total = sum(places.values())
         for place, count in places.items():

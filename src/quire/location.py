@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-ANCHOR = "anchor"  # the unit of a web page: ids of its headings
+_ANCHOR = "anchor"  # the unit of a web page: ids of its headings
 _ESCAPED = re.compile(r"[^\w!$&'()*+,;=:@/?.~-]", re.ASCII)  # what a fragment of a URL does not hold
 _LINKED = ("page",)  # units that viewers open as `file.pdf#page=12`
 
@@ -29,7 +29,7 @@ class Places:
 
     def location(self, start: int, end: int) -> str:
         """Where a span is, such as `page 12` or `row 40–60`; "" if that has no name that people use."""
-        if not self.starts or self.unit == ANCHOR:
+        if not self.starts or self.unit == _ANCHOR:
             return ""
         first = self._number(start)
         last = max(first, bisect_left(self.starts, end))
@@ -40,7 +40,7 @@ class Places:
         if self.unit in _LINKED:
             return f"{self.unit}={self._number(start)}"
         found = bisect_right(self.starts, start)
-        return _ESCAPED.sub(_code, self.names[found - 1]) if self.unit == ANCHOR and found else ""
+        return _ESCAPED.sub(_code, self.names[found - 1]) if self.unit == _ANCHOR and found else ""
 
     def _number(self, char: int) -> int:
         return max(1, bisect_right(self.starts, char))
@@ -72,7 +72,7 @@ def link_to(places: Places | None, start: int, url: str | None, file: str | None
 def anchors(found: Iterable[tuple[int, str]]) -> Places | None:
     """The places of a web page, from the offsets and ids of its headings; None if it has none."""
     pairs = sorted(found)
-    return Places(ANCHOR, tuple(at for at, _ in pairs), tuple(name for _, name in pairs)) if pairs else None
+    return Places(_ANCHOR, tuple(at for at, _ in pairs), tuple(name for _, name in pairs)) if pairs else None
 
 
 def _code(found: re.Match[str]) -> str:

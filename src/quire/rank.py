@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from quire import analyze
-from quire.anchors import Anchor, destinations
+from quire.anchors import LinkText, destinations
 from quire.config import SearchSettings
 from quire.query import Query
 from quire.result import Hit, Merged
@@ -178,10 +178,10 @@ class Ranking:
         found += self._led_to(told)
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
 
-    def _anchored(self, hit: Hit, anchor: Anchor | None) -> Hit:
+    def _anchored(self, hit: Hit, anchor: LinkText | None) -> Hit:
         return hit.scoring(hit.score + ANCHOR * anchor[0]) if anchor else hit
 
-    def _led_to(self, told: Mapping[tuple[int, int], Anchor]) -> Iterator[Hit]:
+    def _led_to(self, told: Mapping[tuple[int, int], LinkText]) -> Iterator[Hit]:
         """Hits that only links lead to, within the filters. What must be in a text is not looked for."""
         if self.asked.demanded or self.asked.left_out:
             return

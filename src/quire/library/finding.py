@@ -41,10 +41,10 @@ class Finding(Passages):
         """The best sections for a query. Raises NoResults for an unknown collection.
 
         Of a collection with versions, `name@version`, the newest is searched unless another is named;
-        `name@*` are all. Only documents with all of the `tags` are searched, and only those whose front matter
-        meets all conditions in `where`, such as `date>=2026-01-01`. `mode` is hybrid, keyword or semantic.
-        `rerank` reads the best again: a better order takes more time. With a `vector` of your own, no model is
-        asked for one; then the query may be left out.
+        `name@*` are all. Only documents with all of the `tags` are searched, and only those whose front
+        matter meets all conditions in `where`, such as `date>=2026-01-01`. `mode` is hybrid, keyword or
+        semantic. `rerank` reads the best again: a better order takes more time. With a `vector` of your own,
+        no model is asked for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
         filters = filters_of(collection, paths, tags, where)

@@ -32,7 +32,7 @@ from quire.surfaces.mcp.arguments import (
     Question,
     Tags,
 )
-from quire.surfaces.mcp.links import links_of
+from quire.surfaces.mcp.links import read_links
 from quire.surfaces.mcp.results import as_data
 from quire.surfaces.mcp.text import (
     Answer,
@@ -155,7 +155,9 @@ def read(library: Library, asked: Read) -> Answer:
         if asked.chunks:
             return _chunks(page_of("read", asked, library, library.store.version()), library, found.address)
         if asked.links:
-            return links_of(page_of("read", asked, library, library.store.version()), library, found.address)
+            return read_links(
+                page_of("read", asked, library, library.store.version()), library, found.address
+            )
         row = library.document(asked.address)
         page = page_of("read", asked, library, row and row.checksum)
         tags = library.store.tags([row.seq]).get(row.seq, ()) if row else ()
