@@ -39,7 +39,9 @@ def test_a_pack_is_printed_as_markdown_json_or_xml(place: Path) -> None:
     wanted = (
         "number address breadcrumb path url text start end byte_start byte_end start_line end_line tokens"
     )
-    assert set(found["passages"][0]) == {*wanted.split(), "promotion", "reason", "verified", "strength"}
+    assert set(found["passages"][0]) == {
+        *(*wanted.split(), "promotion", "reason", "verified", "strength", "location", "link")
+    }
     (document,) = ElementTree.fromstring(run(place, "context", "package", "--format", "xml")[0])
     assert document.findtext("source") == "guide.md"
 

@@ -571,7 +571,7 @@ def test_a_search_asks_the_server_few_times(store: PostgresStore, monkeypatch: p
 
     monkeypatch.setattr(store.db, "rows", rows)
     settings, meaning = replace(WORDS.search, limit=30), Meaning(model, Tiny(), "")
-    for most in (24, 16):  # counted for the first, and kept for the next
+    for most in (25, 17):  # counted for the first, and kept for the next
         asked.clear()
         with store.reading():
             result = searcher.search(store, "red zebra apple", Filters(), settings, meaning)

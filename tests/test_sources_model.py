@@ -21,7 +21,7 @@ from quire.library import Library
 from tests import postgres
 from tests.words import WORDS
 
-PATHS = ["a.md", "b.md", "c.md", "d.txt", "sub/a.md", "sub/e.md", "spec.adoc"]
+PATHS = ["a.md", "b.md", "c.md", "d.txt", "sub/a.md", "sub/e.md", "spec.tex"]
 IGNORED = ["b.md", "sub/", "*.txt"]
 path = st.sampled_from(PATHS)
 FOLDER = "folder"

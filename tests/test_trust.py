@@ -51,7 +51,11 @@ LIMITS = {
     "web.per_host": 4,
     "web.max_pages": 1000,
     "web.max_depth": 1,
+    "web.site_depth": 10,
     "web.concurrency": 8,
+    "git.max_bytes": 1_000_000_000,
+    "git.deadline": 600,
+    "git.max_files": 500_000,
 }
 PAUSES = {"watch.debounce": 0.5, "watch.reconcile": 600, "watch.poll": 30, "watch.pages": 86_400}
 FREE = """
