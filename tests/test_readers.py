@@ -6,7 +6,7 @@ import io
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ from quire.document import Document, format_of
 from quire.errors import NotPrepared, NotText, SourceError, TooLarge
 from quire.library import Library
 from quire.location import Places
-from quire.readers import Converted, base, pdf
+from quire.readers import Converted, base
+from quire.readers.blocks import Blocks
 from quire.tree import Tree
 from tests.commands import run
 from tests.web_server import site
 from tests.words import WORDS
 
 FILES = Path(__file__).parent / "fixtures" / "documents"
+WORD_SPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 HANDBOOK = ["Pump handbook", "Install", "Tools", "Operate", "Maintain"]
 
 
@@ -106,6 +108,104 @@ def rewrite(source: Path, target: Path, member: str, change: Any) -> None:
             new.writestr(name, change(old.read(name)) if name == member else old.read(name))
 
 
+def word_with(body: str, space: str = WORD_SPACE, main: str = "word/document.xml") -> bytes:
+    """A Word document with this body."""
+    xml = f'<w:document xmlns:w="{space}"><w:body>{body}</w:body></w:document>'
+    return bomb(main, xml.encode(), 1)
+
+
+def paragraph(text: str, style: str = "") -> str:
+    about = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    return f"<w:p>{about}<w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def test_text_of_a_word_document_never_becomes_markdown() -> None:
+    """Issue: what a person typed is text: a hash opens no section, backticks swallow nothing."""
+    lines = ["# literal", "```", "&gt; quoted", "- item", "====", "| a |"]
+    body = (
+        "".join(map(paragraph, lines))
+        + '<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr><w:r><w:t>Real</w:t></w:r></w:p>'
+    )
+    found = readers.convert(word_with(f"{body}{paragraph('last words')}"), "x.docx", DEFAULT.document)
+    assert titles(found.text) == ["Real"]
+    assert all(words in found.text for words in ("literal", "quoted", "item", "last words"))
+
+
+def test_strict_office_files_are_read_and_others_are_refused() -> None:
+    """Issue: nothing is stored empty: a strict Word file has other names, a presentation is no document."""
+    strict = word_with(paragraph("strict words"), "http://purl.oclc.org/ooxml/wordprocessingml/main")
+    assert readers.convert(strict, "x.docx", DEFAULT.document).text == "strict words\n"
+    for name, wrong in (("handbook.pptx", "x.docx"), ("handbook.docx", "x.pptx"), ("handbook.epub", "x.odt")):
+        with pytest.raises(SourceError):
+            readers.convert((FILES / name).read_bytes(), wrong, DEFAULT.document)
+
+
+def test_nested_lists_stay_nested() -> None:
+    """Issue: lists of lists keep their shape."""
+    blocks = Blocks("paragraph")
+    for text, depth in (("a", 0), ("b", 1), ("c", 1), ("d", 0)):
+        blocks.item(text, depth, is_ordered=False)
+    assert [line[0] == " " for line in blocks.markdown()[0].splitlines()] == [False, True, True, False]
+
+
+def test_an_rtf_file_leaves_out_deleted_text_and_pictures() -> None:
+    """Issue: nothing that a reader of the file does not see is stored."""
+    source = rb"{\rtf1 {\deleted gone}kept{\pict\bin5 ABCDE}{\*\unknown no}\par}"
+    assert readers.convert(source, "x.rtf", DEFAULT.document).text == "kept\n"
+
+
+PROSE = (
+    "FileMaker met McMaster at host:port with UseMethod, a*b, foo!bar and #include.",
+    "Invoice 101",
+    "Total due 17 EUR",
+    "42",
+    "The last line of the page.",
+)
+
+
+def test_a_pdf_keeps_every_word_and_number_as_it_is(tmp_path: Path) -> None:
+    """Issue: no word is changed, no line is lost: not at the top, not a number, not one that repeats."""
+    pages = [
+        PROSE,
+        *((f"Invoice {n}", f"Total due {17 * n} EUR", "at the acme shop") for n in (102, 103, 104)),
+    ]
+    found = readers.convert(written(pages), "x.pdf", DEFAULT.document)
+    for line in {line for page in pages for line in page}:
+        assert line in found.text
+    assert place_of(found, "Invoice 103") == "page 3"
+    assert found.text.count("at the acme shop") == 1  # what pages in a row repeat is kept once
+
+
+def test_a_page_without_text_is_named(tmp_path: Path) -> None:
+    """Issue: a scanned page inside of a text is said."""
+    found = readers.convert(written([("one word",), (), ("three words",)]), "x.pdf", DEFAULT.document)
+    assert found.warnings == ("page 2 has no text: blank, or a picture such as a scan",)
+
+
+def test_hyphens_at_line_ends_go_unless_the_word_has_one() -> None:
+    """Issue: a hyphenated word is found; a word with a hyphen keeps it."""
+    lines = ("A well-known rule: the super-", "visor reads E-", "Mail on well-", "known screens.")
+    text = readers.convert(written([lines]), "x.pdf", DEFAULT.document).text
+    assert "supervisor" in text
+    assert "E-Mail" in text
+    assert text.count("well-known") == 2
+
+
+def written(pages: Sequence[Sequence[str]]) -> bytes:
+    """A PDF with these lines on its pages, in Helvetica."""
+    font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b"", font]
+    for lines in pages:
+        told = (line.replace("\\", "").replace("(", "").replace(")", "") for line in lines)
+        stream = "BT /F1 11 Tf 14 TL 60 760 Td " + " ".join(f"({line}) Tj T*" for line in told) + " ET"
+        content = b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream.encode("cp1252"))
+        about = b"/MediaBox[0 0 595 842]/Resources<</Font<</F1 3 0 R>>>>/Contents %d 0 R" % (len(objects) + 2)
+        objects += [b"<</Type/Page/Parent 2 0 R%s>>" % about, content]
+    kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(len(pages)))
+    objects[1] = b"<</Type/Pages/Count %d/Kids[%s]>>" % (len(pages), kids)
+    return pdf_of(objects)
+
+
 def test_slides_are_sections_with_their_numbers_and_notes() -> None:
     """Issue: `slide 3`."""
     found = converted(FILES / "handbook.pptx")
@@ -131,7 +231,7 @@ def test_a_tagged_pdf_keeps_headings_order_lines_and_pages() -> None:
     assert place_of(found, "40 kg") == "page 1"
     assert place_of(found, "pumpctl status") == "page 2"
     assert place_of(found, "zebra") == "page 4"
-    assert found.text.count("Pump handbook") == 1  # the headers are left out
+    assert found.text.count("Pump handbook") == 2  # the heading, and once the header of all pages
 
 
 def test_an_untagged_pdf_keeps_headings_and_pages() -> None:
@@ -147,7 +247,7 @@ def test_an_untagged_pdf_keeps_headings_and_pages() -> None:
 def test_text_of_a_pdf_never_becomes_markdown() -> None:
     """Issue: what is on a page is text, whatever it looks like."""
     text = "# no\n> no\n- no\n1. no\n```\n| no |\n<b>\nno\n====\n    no"
-    shown = pdf.escaped(text)
+    shown = base.escaped(text)
     tree = Tree(Document.from_text(f"{shown}\n"))
     assert (tree.headings, tree.opaque) == ([], [])
 
@@ -371,14 +471,19 @@ def test_encrypted_and_scanned_files_say_so() -> None:
 def pages_declared(number: int, kids: bytes) -> bytes:
     """A PDF that says it has many pages."""
     tree = b"<</Type/Pages/Count %d/Kids[%s]>>" % (number, kids)
-    objects = [b"<</Type/Catalog/Pages 2 0 R>>", tree]
+    return pdf_of([b"<</Type/Catalog/Pages 2 0 R>>", tree])
+
+
+def pdf_of(objects: Sequence[bytes]) -> bytes:
+    """A PDF of these objects, the first of which is its catalog."""
     body, offsets = b"%PDF-1.4\n", list[int]()
     for index, content in enumerate(objects, 1):
         offsets.append(len(body))
         body += b"%d 0 obj%sendobj\n" % (index, content)
     table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    end = b"xref\n0 3\n0000000000 65535 f \n%strailer<</Size 3/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
-    return body + end % (table, len(body))
+    size = len(objects) + 1
+    end = b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
+    return body + end % (size, table, size, len(body))
 
 
 @pytest.mark.parametrize("kids", [b"", b"2 0 R 2 0 R", b"9 0 R"])

@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 _MOST_MEMBERS = 20_000
 _IS_ENCRYPTED = 1  # flag of a member
+_HEAD = 8192  # bytes in which a file declares its namespaces
+_STRICT, _USUAL = b"http://purl.oclc.org/ooxml/", b"http://schemas.openxmlformats.org/"
+_NAMES = {
+    b"wordprocessingml/main": _USUAL + b"wordprocessingml/2006/main",
+    b"presentationml/main": _USUAL + b"presentationml/2006/main",
+    b"drawingml/main": _USUAL + b"drawingml/2006/main",
+    b"officeDocument/relationships": _USUAL + b"officeDocument/2006/relationships",
+    b"officeDocument/math": _USUAL + b"officeDocument/2006/math",
+}
 _RELATION = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 
 
@@ -56,8 +65,12 @@ class Archive:
         return content
 
     def xml(self, path: str) -> Element:
-        """The root element of a member."""
-        return parse_xml(self.read(path), self.name, path)
+        """The root element of a member. Strict Office files have the names of others."""
+        source = self.read(path)
+        if _STRICT in source[:_HEAD]:
+            for strict, usual in _NAMES.items():
+                source = source.replace(_STRICT + strict, usual)
+        return parse_xml(source, self.name, path)
 
     def optional_xml(self, path: str) -> Element | None:
         """The root element of a member, if there is one."""

@@ -11,7 +11,13 @@ from quire.location import Places
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _MARK = re.compile(f"{_OPEN}[0-9]+{_CLOSE}")
 _MARKUP = re.compile(r"[\s#>*+|.\d-]*")  # that markdown puts before the first word of a line
-_RESERVED = str.maketrans({_OPEN: "\ufffd", _CLOSE: "\ufffd", "\0": "\ufffd"})
+# What begins a block in markdown: a heading, a quote, an item, a fence, a table, HTML, an underline.
+_BLOCK_SIGN = re.compile(
+    r"(?m)^([ \t]*)(?=(?:#{1,6}(?:[ \t]|$)|>|[-+*][ \t]|`{3}|~{3}|\||<|=+[ \t]*$|-+[ \t]*$))"
+)
+_NUMBERED = re.compile(r"(?m)^([ \t]*\d{1,9})(?=[.)](?:[ \t]|$))")
+_INDENT = re.compile(r"(?m)^[ \t]+")
+_RESERVED = str.maketrans(dict.fromkeys((_OPEN, _CLOSE, "\ue002", "\0"), "\ufffd"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +60,14 @@ def _line_start(before: str, at: int) -> int:
     """The beginning of the line, if only markup is before a place in it."""
     line = before[before.rfind("\n") + 1 :]
     return at - len(line) if _MARKUP.fullmatch(line) else at
+
+
+def escaped(text: str) -> str:
+    """Lines of a text that is not markdown, so that none of them opens a block."""
+    text = _BLOCK_SIGN.sub(r"\1\\", _INDENT.sub(_shallow, text))
+    return _NUMBERED.sub(r"\1\\", text)
+
+
+def _shallow(indent: re.Match[str]) -> str:
+    """An indent that does not make code."""
+    return " " * min(3, len(indent[0].expandtabs()))

@@ -5,6 +5,7 @@ Always: text is escaped; every list and table is closed; an empty block leaves n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -13,6 +14,12 @@ from quire.location import Places
 from quire.readers.base import clean, found_marks, mark
 
 _MOST_NESTED = 8
+_SHIELD = "\ue002"  # stands for a backslash while HTML is converted
+# What begins a block in markdown, at the beginning of a line, behind the mark of a place.
+_SIGN = re.compile(
+    r"(?:^|(?<=<br>))((?:\ue000\d+\ue001)?)"
+    r"(?=#{1,6}(?:\s|$)|&gt;|[-+*]\s|`{3}|~{3}|\||(?:=+|-+)\s*(?:$|<br>))"
+)
 
 
 class Blocks:
@@ -59,10 +66,12 @@ class Blocks:
         self._close_lists(depth + 1)
         if len(self._lists) == depth + 1 and self._lists[-1] != tag:
             self._close_lists(depth)
-        while len(self._lists) <= depth:
+        if len(self._lists) == depth + 1:
+            self._parts.append("</li>")
+        while len(self._lists) <= depth:  # each list is in an item of the one around it
+            self._parts.append(f"<{tag}>" if len(self._lists) == depth else f"<{tag}><li>")
             self._lists.append(tag)
-            self._parts.append(f"<{tag}><li>" if len(self._lists) <= depth else f"<{tag}>")
-        self._parts.append(f"<li>{inline}</li>")
+        self._parts.append(f"<li>{_shielded(inline)}")
 
     def table(self, rows: Iterable[Sequence[str]]) -> None:
         """A table of cells; the first row is its header."""
@@ -79,12 +88,14 @@ class Blocks:
     def markdown(self) -> tuple[str, Places | None]:
         """All of it as markdown, and its places."""
         self._close()
-        return found_marks(whole_to_markdown("".join(self._parts)), self.unit)
+        text = whole_to_markdown("".join(self._parts)).replace(_SHIELD, "\\")
+        return found_marks(text, self.unit)
 
     def _block(self, tag: str, inline: str) -> None:
         self._close()
         if inline.strip():
-            self._parts.append(f"<{tag}>{inline}</{tag}>")
+            shown = inline if tag[0] == "h" else _shielded(inline)
+            self._parts.append(f"<{tag}>{shown}</{tag}>")
 
     def _close(self) -> None:
         self._end_code()
@@ -97,8 +108,7 @@ class Blocks:
 
     def _close_lists(self, depth: int) -> None:
         while len(self._lists) > depth:
-            tag = self._lists.pop()
-            self._parts.append(f"</{tag}></li>" if self._lists else f"</{tag}>")
+            self._parts.append(f"</li></{self._lists.pop()}>")
 
 
 def link(address: str, inline: str) -> str:
@@ -110,3 +120,8 @@ def link(address: str, inline: str) -> str:
 def styled(inline: str, tag: str, *, wanted: bool) -> str:
     """Text in bold or italics, if that is wanted and there is text."""
     return f"<{tag}>{inline}</{tag}>" if wanted and inline.strip() else inline
+
+
+def _shielded(inline: str) -> str:
+    """Text of which no line begins a block of markdown."""
+    return _SIGN.sub(rf"\1{_SHIELD}", inline)

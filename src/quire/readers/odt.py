@@ -5,6 +5,7 @@ The page breaks in such a file are not used: a program that converts one writes 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.config import DocumentSettings
@@ -34,29 +35,35 @@ def read(source: bytes, name: str, settings: DocumentSettings) -> Converted:
     manifest = archive.read("META-INF/manifest.xml") if archive.has("META-INF/manifest.xml") else b""
     if b"encryption-data" in manifest:
         raise NotPrepared(name, "is encrypted. Save it again without a password")
-    return _Odt(archive.xml("content.xml")).read()
+    found = _Odt(archive.xml("content.xml"), archive.optional_xml("styles.xml"))
+    if found.body is None:
+        raise NotPrepared(name, "holds no text document, whatever its name says")
+    return found.read()
 
 
 class _Odt:
     """One document."""
 
-    def __init__(self, content: Element) -> None:
-        self.body = content.find(f".//{_OFFICE}text")
+    def __init__(self, content: Element, styles: Element | None) -> None:
+        self.body = content.find(f"{_OFFICE}body/{_OFFICE}text")
+        known = [root for root in (styles, content) if root is not None]
         self.blocks = Blocks("paragraph")
         self.parents = {
             style.get(f"{_STYLE}name", ""): style.get(f"{_STYLE}parent-style-name", "")
-            for style in content.iter(f"{_STYLE}style")
+            for root in known
+            for style in root.iter(f"{_STYLE}style")
         }
         self.ordered = {
             style.get(f"{_STYLE}name", "")
-            for style in content.iter(f"{_TEXT}list-style")
-            if style.find(f"{_TEXT}list-level-style-number") is not None
+            for root in known
+            for style in root.iter(f"{_TEXT}list-style")
+            if (first := next(iter(style), None)) is not None
+            and first.tag == f"{_TEXT}list-level-style-number"
         }
         self.notes: list[Element] = []
 
     def read(self) -> Converted:
-        if self.body is None:
-            return Converted("")
+        assert self.body is not None  # noqa: S101
         titles = [p for p in self.body.iter(f"{_TEXT}p") if self._style(p) == "title"]
         self.below_title = int(any("".join(p.itertext()).strip() for p in titles))
         self._blocks(self.body)
@@ -89,7 +96,7 @@ class _Odt:
         elif name == "list":
             self._list(element, 0, is_ordered=element.get(f"{_TEXT}style-name", "") in self.ordered)
         elif element.tag == f"{_TABLE}table":
-            self.blocks.table(self._row(row) for row in element.iter(f"{_TABLE}table-row"))
+            self.blocks.table(self._row(row) for row in _rows(element))
         else:
             self._blocks(element)
 
@@ -144,6 +151,15 @@ class _Odt:
         elif piece.tag not in _NOT_SHOWN:
             return self._inline(piece)
         return ""
+
+
+def _rows(table: Element) -> Iterator[Element]:
+    """The rows of a table, those in groups of rows too, and none of tables in its cells."""
+    for child in table:
+        if child.tag == f"{_TABLE}table-row":
+            yield child
+        elif child.tag in (f"{_TABLE}table-header-rows", f"{_TABLE}table-rows", f"{_TABLE}table-row-group"):
+            yield from _rows(child)
 
 
 def _with_spaces(element: Element) -> str:

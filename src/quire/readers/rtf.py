@@ -8,7 +8,6 @@ file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,7 +72,7 @@ class _Rtf:
     """One file."""
 
     def __init__(self, source: str) -> None:
-        self.tokens: Iterator[re.Match[str]] = _TOKEN.finditer(source)
+        self.source, self.at = source, 0
         self.state, self.stack = _State(), list[_State]()
         self.blocks = Blocks("paragraph")
         self.codec = "cp1252"
@@ -89,7 +88,8 @@ class _Rtf:
     def blocks_of(self) -> Blocks:
         """All blocks of the file."""
         self.blocks.begin_place()
-        for token in self.tokens:
+        while token := _TOKEN.search(self.source, self.at):
+            self.at = token.end()
             kind = token.lastgroup
             if kind != "byte":
                 self._decode()
@@ -145,13 +145,16 @@ class _Rtf:
             self._show(_CHARACTERS[word])
         elif word == "u":
             self._character(value)
+        elif word == "bin":
+            self.at += max(0, value)  # bytes of a picture
         else:
             self._format(word, value)
         self.is_optional = False
 
     def _format(self, word: str, value: int) -> None:
-        if word in ("b", "i", "v", "uc"):
-            names = {"b": "is_bold", "i": "is_italic", "v": "is_hidden", "uc": "after_code"}
+        if word in ("b", "i", "v", "deleted", "uc"):
+            names = {"b": "is_bold", "i": "is_italic", "uc": "after_code"}
+            names |= dict.fromkeys(("v", "deleted"), "is_hidden")
             told: Any = {names[word]: value if word == "uc" else bool(value)}
             self.state = replace(self.state, **told)
         elif word == "plain":
@@ -221,8 +224,8 @@ class _Rtf:
         text, self.passed = text[self.passed :], max(0, self.passed - len(text))
         if self.state.into == "stylesheet":
             self._name_style(text)
-        elif self.state.into == "fldinst":
-            self.texts["fldinst"].append(text)
+        elif self.state.into in ("fldinst", "listtext", "pntext"):
+            self.texts[self.state.into].append(text)
         elif text and self.state.into and not self.state.is_hidden:
             shown = self.blocks.text(text)
             if not (self.outline or self.style in self.levels):

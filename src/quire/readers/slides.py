@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.config import DocumentSettings
+from quire.errors import NotPrepared
 from quire.readers.archive import Archive
 from quire.readers.base import Converted
 from quire.readers.blocks import Blocks, link, styled
@@ -27,8 +28,10 @@ def read(source: bytes, name: str, settings: DocumentSettings) -> Converted:
     archive, blocks = Archive(source, name, settings), Blocks("slide")
     main = next((p for t, p, _ in archive.relations("").values() if t == "officeDocument"), "")
     main = main or "ppt/presentation.xml"
-    known = archive.relations(main)
-    for number, one in enumerate(archive.xml(main).iter(f"{_P}sldId"), 1):
+    known, root = archive.relations(main), archive.xml(main)
+    if root.tag != f"{_P}presentation":
+        raise NotPrepared(name, "holds no PowerPoint presentation, whatever its name says")
+    for number, one in enumerate(root.iter(f"{_P}sldId"), 1):
         _, path, _ = known.get(one.get(_R, ""), ("", "", False))
         if archive.has(path):
             _Slide(archive, path, blocks).write(number)

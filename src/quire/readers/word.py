@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quire.config import DocumentSettings
+from quire.errors import NotPrepared
 from quire.readers.archive import Archive
 from quire.readers.base import Converted
 from quire.readers.blocks import Blocks, link, styled
@@ -45,6 +46,7 @@ class _Style:
     list_id: str = ""
     is_list: bool = False
     is_ordered: bool = False
+    depth: int = 0  # of its list
 
 
 _PLAIN = _Style()
@@ -58,6 +60,8 @@ class _Word:
         main = main or "word/document.xml"
         folder = main.rpartition("/")[0]
         self.body = archive.xml(main)
+        if self.body.tag != f"{_W}document":
+            raise NotPrepared(archive.name, "holds no Word document, whatever its name says")
         self.relations = archive.relations(main)
         self.styles = dict(_styles(archive.optional_xml(f"{folder}/styles.xml")))
         self.ordered = _ordered_lists(archive.optional_xml(f"{folder}/numbering.xml"))
@@ -121,10 +125,10 @@ class _Word:
     def _numbering(self, properties: Element | None, style: _Style) -> tuple[int, bool] | None:
         """The depth of a list item and whether it is numbered; None if a paragraph is none."""
         found = properties.find(f"{_W}numPr") if properties is not None else None
-        list_id, depth = style.list_id, 0
+        list_id, depth = style.list_id, style.depth
         if found is not None:
             list_id = _value(found.find(f"{_W}numId")) or list_id
-            depth = _number(found.find(f"{_W}ilvl"))
+            depth = _number(found.find(f"{_W}ilvl")) or depth
         if list_id == "0" or not (list_id or style.is_list):
             return None
         return depth, self.ordered.get((list_id, depth), style.is_ordered)
@@ -206,6 +210,7 @@ def _styles(root: Element | None) -> Iterator[tuple[str, _Style]]:
                 _value(style.find(f"{_W}pPr/{_W}numPr/{_W}numId")),
                 name.startswith(("list bullet", "list number")),
                 name.startswith("list number"),
+                int(last) - 1 if name.startswith("list ") and last in "23456789" else 0,
             ),
         )
 
