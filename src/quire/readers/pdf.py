@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 )
 _SECTION = re.compile(r"(\d+(?:\.\d+)*)\.?\s+\D")
 _NOT_HEADING = re.compile(
-    r"^(?:Figure|Fig\.|Table|Listing) \d|^-|^\d+[A-Za-z]|[;{},=]$|[.…]\s*\d+$|^[ivxlc]+$"
+    r"^(?:Figure|Fig\.|Table|Listing) \d|^[-–•◦▪‣●]|^\d+[A-Za-z]|[;{},=]$|[.…]\s*\d+$|^[ivxlc]+$"
     r"|^[^a-zA-Z\u00c0-\uffff]*$"
 )
 _TITLE_PAGE = 12  # lines at most
