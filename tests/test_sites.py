@@ -777,3 +777,57 @@ def test_results_of_a_page_link_to_the_anchor_of_their_heading(
     library.add(saved)
     found = library.search("sauer", collection=tmp_path.name).results[0]
     assert found.link == f"{saved.as_uri()}#rot%20und%20s%C3%BC%C3%9F"
+
+
+# ------------------------------------------------------------------------------- links that are needed
+
+
+def tagged(web: Site, path: str, content: bytes) -> Versioned:
+    """A page with an etag under /docs/, which is not sent again to whoever has it."""
+    page = Versioned(content, content_type="text/html", etag=f'"{hash(content)}"')
+    web.route(f"/docs/{path}", page)
+    return page
+
+
+def test_a_page_that_becomes_a_site_brings_what_it_links(web: Site, library: Library) -> None:
+    """Issue: `quire add URL`, then the advised `quire add --site URL`: the links of the page are needed."""
+    home = tagged(web, "", html("Home", "a.html", "b.html", "c.html"))
+    for name in "abc":
+        tagged(web, f"{name}.html", html(name.upper(), "./"))
+    tagged(web, "d.html", html("D", "./"))
+    web.page("/docs/sitemap.xml", listing(web.url("/docs/d.html")))
+    library.add(web.url("/docs/"))
+    assert counts(library.add(web.url("/docs/"), site=True)) == (4, 0, 1, 0, 0)
+    assert counts(library.refresh()) == (0, 0, 5, 0, 0)
+    assert home.statuses == [200, 200, 304]  # the site holds it now
+    tagged(web, "c.html", html("C", "e.html"))
+    tagged(web, "e.html", html("E"))
+    assert counts(library.refresh()) == (1, 0, 5, 0, 0)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_a_crawl_did_not_reach_comes_later(tmp_path: Path, web: Site, cut: bool) -> None:
+    """Pages that failed once, or were over the limit, come as soon as they can, though no page changed."""
+    home = tagged(web, "", html("Home", "a.html", "b.html"))
+    tagged(web, "a.html", html("A"))
+    web.page("/docs/b.html", b"", status=200 if cut else 503)
+    if cut:
+        tagged(web, "b.html", html("B"))
+    with opened(tmp_path, max_pages=2 if cut else 1000) as library:
+        assert counts(library.add(web.url("/docs/"), site=True)) == (2, 0, 0, 0, 1)
+    tagged(web, "b.html", html("B"))
+    with opened(tmp_path) as library:
+        assert counts(library.refresh()) == (1, 0, 2, 0, 0)
+        assert counts(library.refresh()) == (0, 0, 3, 0, 0)
+    assert home.statuses == [200, 200, 304]
+
+
+def test_a_page_that_fails_does_not_cost_a_whole_download(web: Site, library: Library) -> None:
+    """A page of the library that fails is asked for again; the links of the others are known."""
+    home = tagged(web, "", html("Home", "a.html"))
+    tagged(web, "a.html", html("A"))
+    library.add(web.url("/docs/"), site=True)
+    web.page("/docs/a.html", b"", status=503)
+    for _ in range(2):
+        assert counts(library.refresh())[-1] == 1
+    assert home.statuses == [200, 304, 304]
