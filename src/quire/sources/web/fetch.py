@@ -344,7 +344,7 @@ def _whole(request: _Request, answer: _Answer) -> Response:
     if request.is_data:
         return Response(request.url, str(answer.target), 200, answer.content, "data", "", "", None, None, ())
     media, declared = media_of(answer.fields), declared_charset(answer.content, answer.fields)
-    if ending := file_ending(media, answer.target.path):
+    if ending := file_ending(media, answer.target.path, answer.content):
         validators = answer.fields.get("etag"), answer.fields.get("last-modified")
         end = str(answer.target)
         return Response(request.url, end, 200, answer.content, ending, "", "", *validators, ())

@@ -7,10 +7,11 @@ found counts as missing.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from quire import html
+from quire import html, readers
 from quire.config import Config
 from quire.errors import NotFound, SourceError
 from quire.sources.web import llmstxt
@@ -51,7 +52,26 @@ class PageReader:
         self.place = ""  # of the site; "" for a page that a person named
         self.robots = Robots(fetcher)
         self.ends: dict[str, str] = {}  # where redirects lead
+        self.left: defaultdict[str, list[str]] = defaultdict(list)  # links that were not followed, by reason
         self._missing_twins = 0
+
+    def leaves_file(self, url: str, ending: str) -> bool:
+        """Whether a linked file is left, because what would read it is not installed."""
+        if how := self.lacks(url, ending):
+            self.left[f"{ending} files need an optional part ({how})"].append(url)
+        return bool(how)
+
+    def lacks(self, url: str, ending: str) -> str:
+        """What to install before a linked file can be read; "" for one whose failure is told: it is held."""
+        is_own = url in self.held or url == self.place
+        return "" if is_own else readers.missing_extra(ending)
+
+    def tell_left(self) -> None:
+        """Note how many links were not followed, by reason."""
+        for why, found in self.left.items():
+            urls = list(dict.fromkeys(found))
+            links = "1 link was" if len(urls) == 1 else f"{len(urls):,} links were"
+            self.visit.notes.append(f"{links} left: {why}, such as {urls[0]}")
 
     async def article(self, url: str, response: Response, *, links: bool) -> html.Article:
         """The content of a page in HTML. Raises NotFound if all it says is that there is no such page."""
@@ -101,10 +121,9 @@ class PageReader:
     ) -> None:
         """Pass on a page as text."""
         warnings = (response.warning,) if response.warning else ()
-        is_file = response.kind.startswith(".")
-        is_kept = is_file or response.charset in ("utf-8", "utf-8-sig")
+        is_kept = response.is_file or response.charset in ("utf-8", "utf-8-sig")
         content = response.content if is_kept else decoded(response)
-        format = response.kind if is_file or response.kind == "text" else "markdown"
+        format = response.kind if response.is_file or response.kind == "text" else "markdown"
         validators = (response.etag, response.last_modified)
         about = (validators, warnings, is_searched, anchors)
         await self.take(WebPage(url, title or None, content, format, *about))
@@ -115,7 +134,9 @@ def _article(response: Response, links: bool) -> html.Article:
 
 
 def links_of(response: Response) -> list[str]:
-    """The links of an llms.txt, or of another page in markdown."""
+    """The links of an llms.txt, or of another page in markdown. A file has none."""
+    if response.is_file:
+        return []
     return [link.url for link in llmstxt.links(decoded(response), response.final_url)]
 
 
