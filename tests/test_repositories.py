@@ -930,3 +930,25 @@ def test_the_command_adds_repositories(tmp_path: Path, server: GitServer, projec
     run(place, "sources", "remove", f"{project.url}@v1.0")
     out, _ = run(place, "list")
     assert out == ""
+
+
+@needs_git
+def test_a_branch_that_is_gone_says_how_to_remove_it(
+    tmp_path: Path, server: GitServer, project: Project
+) -> None:
+    """Issue: the message names --prune, and how to remove the source that is left without documents."""
+    project.push(branch="next")
+    with open_library(tmp_path / "a.db", server) as library:
+        with pytest.raises(NotFound) as typed:
+            library.add(f"{project.url}@nxt")
+        assert "--prune" not in str(typed.value)
+        library.add(f"{project.url}@next")
+        git(project.bare, "branch", "--delete", "--force", "next")
+        remove = f"To remove the source too: quire sources remove {project.url}@next"
+        how = f"To remove its documents: quire refresh --prune. {remove}"
+        for prune, removed in ((False, 0), (True, 2), (False, 0)):
+            report = library.refresh(prune=prune)
+            assert report.removed == removed
+            assert [failed.reason.endswith(f" {how}") for failed in report.failed] == [True] * (not prune)
+        library.remove_source(f"{project.url}@next")
+        assert library.refresh().failed == []

@@ -831,3 +831,34 @@ def test_a_page_that_fails_does_not_cost_a_whole_download(web: Site, library: Li
     for _ in range(2):
         assert counts(library.refresh())[-1] == 1
     assert home.statuses == [200, 304, 304]
+
+
+# ------------------------------------------------------------------------------- what to do about it
+
+
+@pytest.mark.parametrize("by_index", [False, True])
+def test_a_page_that_is_gone_says_how_to_remove_it(web: Site, library: Library, by_index: bool) -> None:
+    """Issue: nobody typed the URL of a page that a site links. `--prune` is what removes it."""
+    serve(web, {"": ("a.html",), "a.html": ()})
+    web.page("/docs/llms.txt", b"# Docs\n\n- [a](a.html)\n- [b](b.html)\n")
+    report = library.add(web.url("/docs/llms.txt" if by_index else "/docs/"), site=not by_index)
+    assert [failed.reason for failed in report.failed] == ["the server answered 404 Not Found"] * by_index
+    web.page("/docs/a.html", b"", status=410)
+    (failed, *_) = library.refresh().failed
+    how = "Its document stays. To remove it: quire refresh --prune"
+    assert failed.reason == f"the server answered 410 Gone. {how}"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_source_that_is_gone_says_how_to_remove_it(web: Site, library: Library, whole: bool) -> None:
+    """Issue: after `--prune` a source without documents is left, and the message says how to remove that."""
+    home = serve(web, {"": ()})
+    with pytest.raises(NotFound, match=r"Check the URL$"):
+        library.add(web.url("/typed/"), site=whole)
+    library.add(home, site=whole)
+    web.page("/docs/", b"", status=404)
+    assert "quire refresh --prune" in library.refresh().failed[0].reason
+    assert library.refresh(prune=True).removed == 1
+    assert f"quire sources remove {home}" in library.refresh().failed[0].reason
+    library.remove_source(home)
+    assert library.refresh().failed == []

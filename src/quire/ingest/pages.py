@@ -21,9 +21,9 @@ from quire import location, readers
 from quire.address import of_document
 from quire.config import Config
 from quire.document import Document
-from quire.errors import LibraryError, Refused
+from quire.errors import LibraryError, NotFound, Refused
 from quire.fingerprint import why_remade
-from quire.ingest import named
+from quire.ingest import named, repositories
 from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
 from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
@@ -245,6 +245,10 @@ def _visit(
     given: Any = {"whole": source.type == "site", "held": held, "progress": progress}
     try:
         return _run(partial(web.read_web, source.place, seen, pages.take, config, **given))
+    except NotFound as problem:
+        if not source.checked_at:
+            raise
+        raise web.not_typed(problem, repositories.how_to_remove(source)) from None
     except ExceptionGroup as problems:  # from pages read in parallel
         if found := problems.subgroup(LibraryError):
             raise _first(found) from None

@@ -115,7 +115,7 @@ class Crawler(PageReader):
             return []
         self.visit.present.add(self.place)
         if isinstance(index, SourceError):
-            self.visit.fail(self.place, index)
+            self.fail(self.place, index)
             self.visit.unsure = f"{INDEX} could not be read"
             return []
         self._asked.add(self.place)
@@ -164,7 +164,7 @@ class Crawler(PageReader):
         if self._over:
             cap = f"web.max_pages = {self.config.web.max_pages:,}"
             reason = f"{self._over:,} pages are over {cap}. Raise [web] max_pages in quire.toml"
-            self.visit.fail(INDEX, TooLarge(INDEX, reason))
+            self.fail(INDEX, TooLarge(INDEX, reason))
         return pages[:most]
 
     # ------------------------------------------------------------------------------------ a crawl
@@ -198,7 +198,7 @@ class Crawler(PageReader):
             try:
                 await self.fetcher.get(url, etag=etag, last_modified=last_modified)
             except NotFound as problem:
-                self.visit.fail(url, problem)
+                self.fail(url, problem)
             except SourceError:
                 pass  # the note that it is kept says enough
 
@@ -214,7 +214,7 @@ class Crawler(PageReader):
                     raise Refused(url, "disallowed by robots.txt")
                 found[url] = await self._page(url, follow=follow)
             except SourceError as problem:
-                self.visit.fail(url, problem)
+                self.fail(url, problem)
             progress.advance(1, url not in found)
 
         await run_each(read, urls, self.config.web.concurrency)
@@ -228,7 +228,7 @@ class Crawler(PageReader):
             try:
                 target = target_of(link)
             except Refused as problem:
-                self.visit.fail(problem.source, problem)
+                self.fail(problem.source, problem)
                 continue
             if not same_owner(target.host, host):
                 elsewhere += 1

@@ -15,7 +15,7 @@ from quire import html, readers
 from quire.config import Config
 from quire.errors import NotFound, SourceError
 from quire.sources.web import llmstxt
-from quire.sources.web.fetch import Fetcher
+from quire.sources.web.fetch import CHECK_URL, Fetcher
 from quire.sources.web.pool import PagePool
 from quire.sources.web.response import Response, decoded
 from quire.sources.web.robots import Robots
@@ -23,6 +23,7 @@ from quire.sources.web.urls import same_site, twins_of
 from quire.sources.web.visit import Take, Validators, Visit, WebPage
 
 UNREAD = "pages that may link to them could not be read"
+_PRUNE = "Its document stays. To remove it: quire refresh --prune"
 _LITTLE = 2000  # characters: a longer page is more than a "not found" message
 _GUESSES = 3  # missing markdown twins after which the crawler stops looking for them
 _GONE = re.compile(
@@ -54,6 +55,12 @@ class PageReader:
         self.ends: dict[str, str] = {}  # where redirects lead
         self.left: defaultdict[str, list[str]] = defaultdict(list)  # links that were not followed, by reason
         self._missing_twins = 0
+
+    def fail(self, url: str, problem: SourceError) -> None:
+        """Record that a page of the site could not be read, and what to do if it is gone."""
+        if isinstance(problem, NotFound):
+            problem = not_typed(problem, _PRUNE if url in self.held else "")
+        self.visit.fail(url, problem)
 
     def leaves_file(self, url: str, ending: str) -> bool:
         """Whether a linked file is left, because what would read it is not installed."""
@@ -127,6 +134,13 @@ class PageReader:
         validators = (response.etag, response.last_modified)
         about = (validators, warnings, is_searched, anchors)
         await self.take(WebPage(url, title or None, content, format, *about))
+
+
+def not_typed(problem: NotFound, how: str = "") -> NotFound:
+    """The error of a page whose URL nobody typed just now, and what to do if the page is gone."""
+    reason = problem.reason.removesuffix(CHECK_URL)
+    advice = f"{'' if reason.endswith(('.', '?')) else '.'} {how}" if how and problem.is_gone else ""
+    return NotFound(problem.source, f"{reason}{advice}", problem.status)
 
 
 def _article(response: Response, links: bool) -> html.Article:

@@ -72,7 +72,7 @@ class SiteCrawler(PageReader):
                 self._move(place, response.final_url)
             await self._take(url, response)
         except (NotFound, NotText) as problem:
-            self.visit.fail(place, problem)
+            self.fail(place, problem)
             return problem
         return None
 
@@ -223,7 +223,7 @@ class SiteCrawler(PageReader):
     def _note_problem(self, url: str, problem: SourceError) -> None:
         """A page of the library that fails is named; a link of the site that is broken is counted."""
         if url in self.held or not isinstance(problem, NotFound | NotText):
-            self.visit.fail(url, problem)
+            self.fail(url, problem)
         else:
             self.left[_BROKEN if isinstance(problem, NotFound) else _NO_TEXT].append(url)
 
