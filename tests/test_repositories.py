@@ -1002,3 +1002,19 @@ def test_a_server_with_the_dumb_protocol_is_named(tmp_path: Path, project: Proje
             pytest.raises(Refused, match='only git\'s old "dumb" protocol, which cannot be cloned shallowly'),
         ):
             library.add(web.url("/x.git"))
+
+
+@pytest.mark.parametrize(("kept", "asked"), [("shop@v4.9", "shop@4.9"), ("shop@4.9", "shop@v4.9")])
+def test_a_version_is_found_with_and_without_its_v(tmp_path: Path, kept: str, asked: str) -> None:
+    """Issue: a leading v makes no difference; the exact name wins, and other names stay what they are."""
+    with Library.open(tmp_path / "a.db", create=True) as library:
+        for collection in (kept, "shop@v4.10", "shop@vmain"):
+            library.add(
+                content=f"# Sign in\n\nPasskeys in {collection}.\n", path="a.md", collection=collection
+            )
+        found = library.search("passkeys", collection=asked).results
+        assert [result.collection for result in found] == [kept]
+        assert [row.collection for row in library.documents(asked)] == [kept]
+        assert library.documents("shop@main") == []
+        library.add(content="# Sign in\n\nPasskeys.\n", path="b.md", collection=asked)
+        assert [row.address for row in library.documents(asked)] == [f"{asked}:b.md"]
