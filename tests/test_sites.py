@@ -862,3 +862,12 @@ def test_a_source_that_is_gone_says_how_to_remove_it(web: Site, library: Library
     assert f"quire sources remove {home}" in library.refresh().failed[0].reason
     library.remove_source(home)
     assert library.refresh().failed == []
+
+
+def test_a_broken_link_of_an_llms_txt_does_not_cost_a_whole_download(web: Site, library: Library) -> None:
+    """An llms.txt is always sent, so that the pages that it links need not be."""
+    page = Versioned(b"# A\n", content_type="text/markdown", etag='"1"')
+    web.route("/a.md", page)
+    library.add(web.page("/llms.txt", b"# Site\n\n- [a](/a.md)\n- [b](/b.md)\n"))
+    assert counts(library.refresh()) == (0, 0, 2, 0, 1)
+    assert page.statuses == [200, 304]

@@ -195,10 +195,10 @@ def _asked_with_validators(
 ) -> Sequence[DocumentRow]:
     """The documents that need not be sent again if they are unchanged.
 
-    A site needs the links of pages that it does not hold yet, and of all pages if it may lack some: the last
-    crawl was cut off, or a page failed that is not held.
+    A crawled site needs the links of pages that it does not hold yet, and of all pages if it may lack some:
+    the last crawl was cut off, or a page failed that is not held.
     """
-    if source.type != "site":
+    if source.type != "site" or names.is_site(source.place):  # an llms.txt is always sent
         return rows
     known = any(source.problem.startswith(f"{row.url}: ") for row in own)
     is_whole = not source.problem or (known and not _MORE.search(source.problem))
