@@ -26,7 +26,8 @@ from quire.readers import Converted, base
 from quire.readers.blocks import Blocks
 from quire.tree import Tree
 from tests.commands import run
-from tests.web_server import site
+from tests.test_web import Versioned
+from tests.web_server import Site, site
 from tests.words import WORDS
 
 FILES = Path(__file__).parent / "fixtures" / "documents"
@@ -570,3 +571,131 @@ def test_a_file_on_the_web_is_read_as_one_on_disk(tmp_path: Path) -> None:
         assert (library.search("valve").results[0].location or "").startswith("paragraph")
         assert "may be a scan" in library.add(broken).failed[0].reason
         assert library.refresh().unchanged == 2
+
+
+# ------------------------------------------------------------------------------- files that sites link
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Iterator[tuple[Site, Library]]:
+    """A server on loopback, and a library that may read it."""
+    config = replace(WORDS, web=replace(WORDS.web, allow_hosts=("127.0.0.1",), retries=0))
+    with site() as web, Library.open(tmp_path / "a.db", create=True, config=config) as library:
+        yield web, library
+
+
+def linking(web: Site, *links: str, more: str = "", **headers: str) -> str:
+    """The home page of a site, which links files; its URL."""
+    menu = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+    body = f"<!doctype html><html><body><main><h1>Home</h1><p>Welcome{more}.</p>{menu}</main></body></html>"
+    return web.route("/docs/", Versioned(body.encode(), content_type="text/html", **headers))
+
+
+def served(web: Site, name: str, path: str = "", **headers: str) -> str:
+    """A file of the fixtures, with an etag that spares sending it again."""
+    content = (FILES / name).read_bytes()
+    return web.route(path or f"/docs/{name}", Versioned(content, etag=f'"{name}"', **headers))
+
+
+PDF_OR_BOOK = ["plant.pdf", "handbook.epub", "handbook.docx"]
+
+
+def test_the_files_that_a_site_links_are_read(linked: tuple[Site, Library]) -> None:
+    """Issue: links to PDF files and books are followed as those to Word files are."""
+    web, library = linked
+    for name in PDF_OR_BOOK:
+        served(web, name)
+    report = library.add(linking(web, *PDF_OR_BOOK), site=True)
+    assert (report.added, report.failed, report.warnings) == (4, [], [])
+    assert library.search('"zebra3"').results[0].location == "page 6"
+
+
+@pytest.mark.parametrize("name", ["plant.pdf", "handbook.docx", "notes.md"])
+def test_a_changed_page_beside_a_file_is_refreshed(linked: tuple[Site, Library], name: str) -> None:
+    """Issue: a file has no links and no text, so it is never decoded. Markdown has links."""
+    web, library = linked
+    if name == "notes.md":
+        text = f"# Notes\n\nSee [a file]({web.url('/docs/handbook.docx')}).\n"
+        served(web, "handbook.docx")
+        web.route(f"/docs/{name}", Versioned(text.encode(), etag='"1"', content_type="text/markdown"))
+    else:
+        served(web, name)
+    web.page("/docs/old.html", b"<html><body><h1>Old</h1><p>Old text.</p></body></html>")
+    home = linking(web, name, "old.html")
+    held = library.add(home, site=True).added
+    linking(web, name, more=" again")  # nothing links the old page now
+    report = library.refresh()
+    assert (report.updated, report.removed, report.failed) == (1, 1, [])
+    assert len(library.documents()) == held - 1
+
+
+@pytest.mark.parametrize("media", ["", "application/octet-stream"])
+@pytest.mark.parametrize(("name", "word"), [("plant.pdf", "zebra3"), ("handbook.rtf", "valve")])
+def test_a_file_is_known_by_its_first_bytes(
+    linked: tuple[Site, Library], media: str, name: str, word: str
+) -> None:
+    """Issue: a server may send a download without a type, under a URL without an ending."""
+    web, library = linked
+    library.add(served(web, name, "/download/7", **({"content_type": media} if media else {})))
+    assert library.search(word).results[0].path == "download/7"
+
+
+def without_pdf(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Take the optional part for PDF files away; how to install it."""
+    how = "pip install 'quire-docs[documents]'"
+    monkeypatch.setattr("quire.readers.missing_extra", lambda ending: how if ending == ".pdf" else "")
+    return how
+
+
+def test_the_pdf_files_of_a_site_wait_for_the_optional_part(
+    linked: tuple[Site, Library], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: links to files that cannot be read yet are counted once, with what to install."""
+    web, library = linked
+    served(web, "plant.pdf")
+    home = linking(web, "plant.pdf", "./plant.pdf#page=2", "other.pdf", etag='"1"')
+    with monkeypatch.context() as patched:
+        how = without_pdf(patched)
+        report = library.add(home, site=True)
+        assert (report.added, report.failed) == (1, [])
+        assert [told for told in report.warnings if "left" in told] == [
+            f"2 links were left: .pdf files need an optional part ({how}), such as {home}plant.pdf"
+        ]
+        assert "/docs/plant.pdf" not in web.paths()
+    served(web, "plant.pdf", "/docs/other.pdf")
+    assert library.refresh().added == 2  # though the page that links them has not changed
+
+
+def test_the_pdf_files_of_an_llms_txt_wait_too(
+    linked: tuple[Site, Library], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: they do not fail one by one; files that are held are still asked for."""
+    web, library = linked
+    served(web, "plant.pdf")
+    index = web.page("/docs/llms.txt", b"# Site\n\n- [a](plant.pdf)\n- [b](more.pdf)\n- [c](c.md)\n")
+    web.page("/docs/c.md", b"# C\n\nText.\n")
+    with monkeypatch.context() as patched:
+        how = without_pdf(patched)
+        report = library.add(index)
+        assert (report.added, report.failed) == (2, [])
+        (told,) = report.warnings
+        assert told.startswith(f"2 links were left: .pdf files need an optional part ({how})")
+    served(web, "plant.pdf", "/docs/more.pdf")
+    assert library.refresh().added == 2
+    without_pdf(monkeypatch)
+    report = library.refresh()
+    assert (report.unchanged, report.removed, report.failed) == (4, 0, [])
+
+
+@pytest.mark.parametrize("path", ["/docs/llms.txt", "/docs/llms-full.txt", "/robots.txt"])
+def test_a_file_in_place_of_a_list_is_no_list(linked: tuple[Site, Library], path: str) -> None:
+    """BAD_INPUTS: a server may answer with anything."""
+    web, library = linked
+    index = web.page("/docs/llms.txt", b"# Site\n\n- [c](c.md)\n")
+    web.page("/docs/c.md", b"# C\n\nText.\n")
+    served(web, "plant.pdf", path, content_type="application/pdf")
+    if path == "/docs/llms.txt":
+        with pytest.raises(SourceError, match=r"is a \.pdf file, not text"):
+            library.add(index)
+    else:
+        assert library.add(index).added == 2

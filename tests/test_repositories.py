@@ -29,6 +29,7 @@ from tests.commands import environment, run, user_settings
 from tests.git_server import GitServer, Project, git, git_server, needs_git
 from tests.mcp_client import ask, parameters, refused, talk
 from tests.test_sources import forget_sources
+from tests.web_server import site
 
 # ------------------------------------------------------------------------------------------- names
 
@@ -418,8 +419,8 @@ def test_a_hostile_repository_runs_nothing(tmp_path: Path, server: GitServer, pr
     git(project.work, "push", "--quiet", str(project.bare), "HEAD:refs/heads/main")
     with open_library(tmp_path / "a.db", server) as library:
         report = library.add(project.url)
-        assert report.kinds["links"] == 2
-        assert report.kinds["submodules"] == 1
+        assert report.kinds["behind symbolic links"] == 2
+        assert report.kinds["in submodules"] == 1
         assert report.kinds["in Git LFS"] == 1
         assert addresses(library) == ["project:README.md", "project:docs/guide.md"]
         assert not library.search("pearl").good_match
@@ -930,3 +931,90 @@ def test_the_command_adds_repositories(tmp_path: Path, server: GitServer, projec
     run(place, "sources", "remove", f"{project.url}@v1.0")
     out, _ = run(place, "list")
     assert out == ""
+
+
+@needs_git
+def test_a_branch_that_is_gone_says_how_to_remove_it(
+    tmp_path: Path, server: GitServer, project: Project
+) -> None:
+    """Issue: the message names --prune, and how to remove the source that is left without documents."""
+    project.push(branch="next")
+    with open_library(tmp_path / "a.db", server) as library:
+        with pytest.raises(NotFound) as typed:
+            library.add(f"{project.url}@nxt")
+        assert "--prune" not in str(typed.value)
+        library.add(f"{project.url}@next")
+        git(project.bare, "branch", "--delete", "--force", "next")
+        remove = f"To remove the source too: quire sources remove {project.url}@next"
+        how = f"To remove its documents: quire refresh --prune. {remove}"
+        for prune, removed in ((False, 0), (True, 2), (False, 0)):
+            report = library.refresh(prune=prune)
+            assert report.removed == removed
+            assert [failed.reason.endswith(f" {how}") for failed in report.failed] == [True] * (not prune)
+        library.remove_source(f"{project.url}@next")
+        assert library.refresh().failed == []
+
+
+@needs_git
+@pytest.mark.parametrize("number", [1, 2])
+def test_symbolic_links_are_counted_as_such(
+    tmp_path: Path, server: GitServer, project: Project, number: int
+) -> None:
+    """Issue: `skipped 1 links` is no English, and could mean links in a text."""
+    for name in range(number):
+        (project.work / f"{name}.md").symlink_to("README.md")
+    project.push()
+    user_settings(tmp_path, f'[web]\nallow_hosts = ["{server.host}"]\n')
+    told = "".join(run(tmp_path, "add", project.url))
+    assert f" {number} behind symbolic links" in told
+
+
+@pytest.mark.parametrize(
+    ("url", "how"),
+    [
+        ("git://a.example/x.git", "nor an ssh URL of a git repository. Try https://HOST/NAME.git"),
+        ("git+ftp://a.example/x", "nor an ssh URL of a git repository"),
+        ("file:///srv/x.git", "To add a file or folder, give its path"),
+        ("git+file:///srv/x.git", "To add a file or folder, give its path"),
+    ],
+)
+def test_a_protocol_that_is_not_used_names_another_way(tmp_path: Path, url: str, how: str) -> None:
+    """Issue: a message for what people type; ssh is allowed for repositories."""
+    with (
+        Library.open(tmp_path / "a.db", create=True) as library,
+        pytest.raises(Refused, match="is not an http or https URL") as refused,
+    ):
+        library.add(url)
+    assert how in str(refused.value)
+
+
+@needs_git
+def test_a_server_with_the_dumb_protocol_is_named(tmp_path: Path, project: Project) -> None:
+    """Issue: plain files over HTTP cannot be cloned shallowly, and the message says so in English."""
+    git(project.bare, "update-server-info")
+    with site() as web:
+        for file in project.bare.rglob("*"):
+            if file.is_file():
+                web.page(f"/x.git/{file.relative_to(project.bare)}", file.read_bytes())
+        config = replace(DEFAULT, web=replace(DEFAULT.web, allow_hosts=(web.host,)))
+        with (
+            Library.open(tmp_path / "a.db", create=True, config=config) as library,
+            pytest.raises(Refused, match='only git\'s old "dumb" protocol, which cannot be cloned shallowly'),
+        ):
+            library.add(web.url("/x.git"))
+
+
+@pytest.mark.parametrize(("kept", "asked"), [("shop@v4.9", "shop@4.9"), ("shop@4.9", "shop@v4.9")])
+def test_a_version_is_found_with_and_without_its_v(tmp_path: Path, kept: str, asked: str) -> None:
+    """Issue: a leading v makes no difference; the exact name wins, and other names stay what they are."""
+    with Library.open(tmp_path / "a.db", create=True) as library:
+        for collection in (kept, "shop@v4.10", "shop@vmain"):
+            library.add(
+                content=f"# Sign in\n\nPasskeys in {collection}.\n", path="a.md", collection=collection
+            )
+        found = library.search("passkeys", collection=asked).results
+        assert [result.collection for result in found] == [kept]
+        assert [row.collection for row in library.documents(asked)] == [kept]
+        assert library.documents("shop@main") == []
+        library.add(content="# Sign in\n\nPasskeys.\n", path="b.md", collection=asked)
+        assert [row.address for row in library.documents(asked)] == [f"{asked}:b.md"]

@@ -777,3 +777,97 @@ def test_results_of_a_page_link_to_the_anchor_of_their_heading(
     library.add(saved)
     found = library.search("sauer", collection=tmp_path.name).results[0]
     assert found.link == f"{saved.as_uri()}#rot%20und%20s%C3%BC%C3%9F"
+
+
+# ------------------------------------------------------------------------------- links that are needed
+
+
+def tagged(web: Site, path: str, content: bytes) -> Versioned:
+    """A page with an etag under /docs/, which is not sent again to whoever has it."""
+    page = Versioned(content, content_type="text/html", etag=f'"{hash(content)}"')
+    web.route(f"/docs/{path}", page)
+    return page
+
+
+def test_a_page_that_becomes_a_site_brings_what_it_links(web: Site, library: Library) -> None:
+    """Issue: `quire add URL`, then the advised `quire add --site URL`: the links of the page are needed."""
+    home = tagged(web, "", html("Home", "a.html", "b.html", "c.html"))
+    for name in "abc":
+        tagged(web, f"{name}.html", html(name.upper(), "./"))
+    tagged(web, "d.html", html("D", "./"))
+    web.page("/docs/sitemap.xml", listing(web.url("/docs/d.html")))
+    library.add(web.url("/docs/"))
+    assert counts(library.add(web.url("/docs/"), site=True)) == (4, 0, 1, 0, 0)
+    assert counts(library.refresh()) == (0, 0, 5, 0, 0)
+    assert home.statuses == [200, 200, 304]  # the site holds it now
+    tagged(web, "c.html", html("C", "e.html"))
+    tagged(web, "e.html", html("E"))
+    assert counts(library.refresh()) == (1, 0, 5, 0, 0)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_a_crawl_did_not_reach_comes_later(tmp_path: Path, web: Site, cut: bool) -> None:
+    """Pages that failed once, or were over the limit, come as soon as they can, though no page changed."""
+    home = tagged(web, "", html("Home", "a.html", "b.html"))
+    tagged(web, "a.html", html("A"))
+    web.page("/docs/b.html", b"", status=200 if cut else 503)
+    if cut:
+        tagged(web, "b.html", html("B"))
+    with opened(tmp_path, max_pages=2 if cut else 1000) as library:
+        assert counts(library.add(web.url("/docs/"), site=True)) == (2, 0, 0, 0, 1)
+    tagged(web, "b.html", html("B"))
+    with opened(tmp_path) as library:
+        assert counts(library.refresh()) == (1, 0, 2, 0, 0)
+        assert counts(library.refresh()) == (0, 0, 3, 0, 0)
+    assert home.statuses == [200, 200, 304]
+
+
+def test_a_page_that_fails_does_not_cost_a_whole_download(web: Site, library: Library) -> None:
+    """A page of the library that fails is asked for again; the links of the others are known."""
+    home = tagged(web, "", html("Home", "a.html"))
+    tagged(web, "a.html", html("A"))
+    library.add(web.url("/docs/"), site=True)
+    web.page("/docs/a.html", b"", status=503)
+    for _ in range(2):
+        assert counts(library.refresh())[-1] == 1
+    assert home.statuses == [200, 304, 304]
+
+
+# ------------------------------------------------------------------------------- what to do about it
+
+
+@pytest.mark.parametrize("by_index", [False, True])
+def test_a_page_that_is_gone_says_how_to_remove_it(web: Site, library: Library, by_index: bool) -> None:
+    """Issue: nobody typed the URL of a page that a site links. `--prune` is what removes it."""
+    serve(web, {"": ("a.html",), "a.html": ()})
+    web.page("/docs/llms.txt", b"# Docs\n\n- [a](a.html)\n- [b](b.html)\n")
+    report = library.add(web.url("/docs/llms.txt" if by_index else "/docs/"), site=not by_index)
+    assert [failed.reason for failed in report.failed] == ["the server answered 404 Not Found"] * by_index
+    web.page("/docs/a.html", b"", status=410)
+    (failed, *_) = library.refresh().failed
+    how = "Its document stays. To remove it: quire refresh --prune"
+    assert failed.reason == f"the server answered 410 Gone. {how}"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_source_that_is_gone_says_how_to_remove_it(web: Site, library: Library, whole: bool) -> None:
+    """Issue: after `--prune` a source without documents is left, and the message says how to remove that."""
+    home = serve(web, {"": ()})
+    with pytest.raises(NotFound, match=r"Check the URL$"):
+        library.add(web.url("/typed/"), site=whole)
+    library.add(home, site=whole)
+    web.page("/docs/", b"", status=404)
+    assert "quire refresh --prune" in library.refresh().failed[0].reason
+    assert library.refresh(prune=True).removed == 1
+    assert f"quire sources remove {home}" in library.refresh().failed[0].reason
+    library.remove_source(home)
+    assert library.refresh().failed == []
+
+
+def test_a_broken_link_of_an_llms_txt_does_not_cost_a_whole_download(web: Site, library: Library) -> None:
+    """An llms.txt is always sent, so that the pages that it links need not be."""
+    page = Versioned(b"# A\n", content_type="text/markdown", etag='"1"')
+    web.route("/a.md", page)
+    library.add(web.page("/llms.txt", b"# Site\n\n- [a](/a.md)\n- [b](/b.md)\n"))
+    assert counts(library.refresh()) == (0, 0, 2, 0, 1)
+    assert page.statuses == [200, 304]

@@ -75,9 +75,21 @@ def versions_of(collections: Iterable[str]) -> dict[str, list[str]]:
 
 
 def newest_of(name: str, collections: Iterable[str]) -> str:
-    """The newest version of a collection that exists only in versions; else the name itself."""
+    """The newest version of a collection that exists only in versions; else the name itself.
+
+    A version is found with and without a leading `v`.
+    """
     known = list(collections)
-    return name if name in known else versions_of(known).get(name, [name])[0]
+    if name in known:
+        return name
+    same = (other for other in known if _without_v(other) == _without_v(name))
+    return next(same, versions_of(known).get(name, [name])[0])
+
+
+def _without_v(collection: str) -> str:
+    """A collection's name, with its version spelled without a leading `v`."""
+    split = split_version(collection)
+    return f"{split[0]}@{split[1].removeprefix('v').removeprefix('V')}" if split else collection
 
 
 def older_versions(collections: Iterable[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -20,9 +21,9 @@ from quire import location, readers
 from quire.address import of_document
 from quire.config import Config
 from quire.document import Document
-from quire.errors import LibraryError, Refused
+from quire.errors import LibraryError, NotFound, Refused
 from quire.fingerprint import why_remade
-from quire.ingest import named
+from quire.ingest import named, repositories
 from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Plan
 from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
@@ -39,6 +40,7 @@ T = TypeVar("T")
 log = logging.getLogger("quire")
 _MUST_BE_BOUNDED = 1 << 62  # more bytes than may be read without a worker
 _NOTHING = (None, None)  # the validators of a page that has none
+_MORE = re.compile(r" and [\d,]+ more\Z|web\.max_pages")  # a problem of more than the page that it names
 
 
 def web_source(
@@ -162,8 +164,9 @@ def look_at_pages(
     pages = _Pages(rows, source, config, shared=store.is_shared and not remake)
     validators = store.fetched(row.seq for row in pages.known.values())
     known = {url: validators.get(row.seq, _NOTHING) for url, row in pages.known.items()}
-    seen = {url: known[url] if pages.is_current(url) else _NOTHING for url in known}
     own = [row for row in rows if row.seq in held]
+    asked = {row.url for row in _asked_with_validators(rows, own, source)}
+    seen = {url: known[url] if url in asked and pages.is_current(url) else _NOTHING for url in known}
     visit = _visit(source, seen, pages, config, {row.url for row in own if row.url}, progress)
     gone = _gone(own, source, pages, visit, prune) if source.type == "site" else []
     lost = {row.url for row in gone}
@@ -185,6 +188,21 @@ def look_at_pages(
         [failed[url] for url in sorted(failed)],
         visit.notes,
     )
+
+
+def _asked_with_validators(
+    rows: Sequence[DocumentRow], own: Sequence[DocumentRow], source: SourceRow
+) -> Sequence[DocumentRow]:
+    """The documents that need not be sent again if they are unchanged.
+
+    A crawled site needs the links of pages that it does not hold yet, and of all pages if it may lack some:
+    the last crawl was cut off, or a page failed that is not held.
+    """
+    if source.type != "site" or names.is_site(source.place):  # an llms.txt is always sent
+        return rows
+    known = any(source.problem.startswith(f"{row.url}: ") for row in own)
+    is_whole = not source.problem or (known and not _MORE.search(source.problem))
+    return own if is_whole else []
 
 
 def _gone(
@@ -227,6 +245,10 @@ def _visit(
     given: Any = {"whole": source.type == "site", "held": held, "progress": progress}
     try:
         return _run(partial(web.read_web, source.place, seen, pages.take, config, **given))
+    except NotFound as problem:
+        if not source.checked_at:
+            raise
+        raise web.not_typed(problem, repositories.how_to_remove(source)) from None
     except ExceptionGroup as problems:  # from pages read in parallel
         if found := problems.subgroup(LibraryError):
             raise _first(found) from None

@@ -5,12 +5,13 @@ A checkout is planned and applied as a folder is: see apply.py.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from quire.config import Config
-from quire.errors import SourceError
+from quire.errors import NotFound, SourceError
 from quire.progress import Progress
 from quire.stores import SourceRow, Store
 
@@ -43,8 +44,26 @@ def opened(source: SourceRow, config: Config, progress: Progress | None = None) 
         return
     from quire.sources.git import checkout
 
-    with checkout(source.place, config, progress) as found:
+    with _told_gone(source), checkout(source.place, config, progress) as found:
         yield found
+
+
+@contextmanager
+def _told_gone(source: SourceRow) -> Iterator[None]:
+    """Say what to do about a repository that was there before, or its tag or branch."""
+    try:
+        yield
+    except NotFound as problem:
+        if not source.checked_at or not problem.is_gone:
+            raise
+        reason = problem.reason if problem.reason.endswith((".", "?")) else f"{problem.reason}."
+        raise NotFound(problem.source, f"{reason} {how_to_remove(source)}", problem.status) from None
+
+
+def how_to_remove(source: SourceRow) -> str:
+    """What to do about a page, site or repository that its server does not have any more."""
+    remove = f"quire sources remove {shlex.quote(source.place)}"
+    return f"To remove its documents: quire refresh --prune. To remove the source too: {remove}"
 
 
 @contextmanager

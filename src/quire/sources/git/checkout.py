@@ -29,7 +29,8 @@ from quire.sources.git.clone import Clone, TreeFile, clone_folder, opened_clone,
 from quire.sources.git.repository import repository_of
 
 _SPECIAL = _LINK, _SUBMODULE = "120000", "160000"  # modes of entries that are no files
-_LINKS, _SUBMODULES, _LFS = "links", "submodules", "in Git LFS"  # what they are counted as
+# What they are counted as: after a number, for one as for several.
+_LINKS, _SUBMODULES, _LFS = "behind symbolic links", "in submodules", "in Git LFS"
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _IGNORE_FILE = ".quireignore"
 _MARK = 1 << 62  # beyond every time: no file has it
@@ -100,7 +101,7 @@ class Checkout:
     def _seen(self, entry: TreeFile, path: str) -> Seen:
         """A file of the commit, or why it is not read."""
         if entry.mode == _LINK:
-            return PassedOver(path, "is a link, which is not followed in a repository", _LINKS)
+            return PassedOver(path, "is a symbolic link, which is not followed in a repository", _LINKS)
         if entry.mode == _SUBMODULE:
             return PassedOver(path, "is a submodule, which is not read", _SUBMODULES)
         if entry.size > self._config.document.max_bytes:

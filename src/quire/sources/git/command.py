@@ -193,6 +193,11 @@ def _is_refused(place: str, told: str) -> Refused:
     return Refused(place, told)
 
 
+def _is_dumb(place: str, _: str) -> Refused:
+    only = 'This server offers only git\'s old "dumb" protocol, which cannot be cloned shallowly'
+    return Refused(place, f"{only}. Clone it yourself and add that folder")
+
+
 _PROBLEMS: tuple[tuple[re.Pattern[str], Callable[[str, str], Exception]], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), make)
     for pattern, make in (
@@ -201,7 +206,7 @@ _PROBLEMS: tuple[tuple[re.Pattern[str], Callable[[str, str], Exception]], ...] =
         (r"could not read (?:Username|Password)|Authentication failed|Permission denied \(", _is_private),
         (r"returned error: 4\d\d|repository .*not found|does not appear to be a git", _is_private),
         (r"transport '.*' not allowed|Host key verification failed|strange (?:hostname|path)", _is_refused),
-        (r"dumb http transport", _is_refused),
+        (r"dumb http transport", _is_dumb),
         (r"could not resolve|(?:failed to|couldn't) connect|connection (?:refused|reset|timed)", _is_down),
         (r"timed out|early EOF|hung up|RPC failed|disconnect|empty reply|transfer closed", _is_down),
         (r"unable to access|TLS|SSL|not our ref|couldn't find remote ref|no route to host", _is_down),

@@ -13,16 +13,16 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
-from quire.errors import NotFound, Refused, SourceError, TooLarge
+from quire.errors import NotFound, NotText, Refused, SourceError, TooLarge
 from quire.progress import Progress, Silent
 from quire.sources.names import FULL, INDEX
 from quire.sources.web import llmstxt
 from quire.sources.web.full import pages_of, urls_of
 from quire.sources.web.pool import in_thread, run_each
 from quire.sources.web.reader import UNREAD, PageReader, links_of, without_validators
-from quire.sources.web.response import Decoder, Response
+from quire.sources.web.response import Decoder, Response, file_ending
 from quire.sources.web.scope import Scope, key_of
-from quire.sources.web.urls import index_of, same_owner, same_site, target_of
+from quire.sources.web.urls import Target, index_of, same_owner, same_site, target_of
 from quire.sources.web.visit import WebPage
 
 T = TypeVar("T")
@@ -64,6 +64,8 @@ class Crawler(PageReader):
             return ()
         if response.kind == "html":
             return await self._html(url, response, follow)
+        if self.place and self.leaves_file(url, response.kind):
+            return ()
         await self.hand_on(url, response)
         return await in_thread(links_of, response) if follow and response.kind == "markdown" else ()
 
@@ -96,6 +98,8 @@ class Crawler(PageReader):
             response = await self.fetcher.get(url)
         except SourceError as problem:
             return problem
+        if response.is_file:
+            return NotText(url, f"is a {response.kind} file, not text")
         return NotFound(url, "is a web page", 404) if response.kind == "html" else response
 
     def _nothing(self, *problems: SourceError) -> SourceError:
@@ -111,7 +115,7 @@ class Crawler(PageReader):
             return []
         self.visit.present.add(self.place)
         if isinstance(index, SourceError):
-            self.visit.fail(self.place, index)
+            self.fail(self.place, index)
             self.visit.unsure = f"{INDEX} could not be read"
             return []
         self._asked.add(self.place)
@@ -160,7 +164,7 @@ class Crawler(PageReader):
         if self._over:
             cap = f"web.max_pages = {self.config.web.max_pages:,}"
             reason = f"{self._over:,} pages are over {cap}. Raise [web] max_pages in quire.toml"
-            self.visit.fail(INDEX, TooLarge(INDEX, reason))
+            self.fail(INDEX, TooLarge(INDEX, reason))
         return pages[:most]
 
     # ------------------------------------------------------------------------------------ a crawl
@@ -183,6 +187,7 @@ class Crawler(PageReader):
         self.visit.present -= {url for url, end in self.ends.items() if end in read}
         if self.visit.unsure == UNREAD:
             await self._ask_unlinked()
+        self.tell_left()
 
     async def _ask_unlinked(self) -> None:
         """Ask for pages that may be unlinked, to know which of them are gone by their server's word."""
@@ -193,7 +198,7 @@ class Crawler(PageReader):
             try:
                 await self.fetcher.get(url, etag=etag, last_modified=last_modified)
             except NotFound as problem:
-                self.visit.fail(url, problem)
+                self.fail(url, problem)
             except SourceError:
                 pass  # the note that it is kept says enough
 
@@ -209,7 +214,7 @@ class Crawler(PageReader):
                     raise Refused(url, "disallowed by robots.txt")
                 found[url] = await self._page(url, follow=follow)
             except SourceError as problem:
-                self.visit.fail(url, problem)
+                self.fail(url, problem)
             progress.advance(1, url not in found)
 
         await run_each(read, urls, self.config.web.concurrency)
@@ -223,13 +228,17 @@ class Crawler(PageReader):
             try:
                 target = target_of(link)
             except Refused as problem:
-                self.visit.fail(problem.source, problem)
+                self.fail(problem.source, problem)
                 continue
             if not same_owner(target.host, host):
                 elsewhere += 1
-            elif str(target) not in known:
+            elif str(target) not in known and not self.leaves_file(str(target), _ending(target)):
                 found[str(target)] = None
         return list(found), elsewhere
+
+
+def _ending(target: Target) -> str:
+    return file_ending("", target.path)
 
 
 def _one_page(scope: Scope, below: int) -> str:

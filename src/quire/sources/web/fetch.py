@@ -50,6 +50,7 @@ ACCEPT = "text/markdown, text/html;q=0.8, text/plain;q=0.7, */*;q=0.1"
 MAX_WAIT = 60.0  # seconds; if a server asks for a longer wait, Quire gives up
 _REDIRECTS = (301, 302, 303, 307, 308)
 _PASSING = (408, 425, 429)  # the 4xx worth a retry; the others are final
+CHECK_URL = ". Check the URL"  # what to do about a page that is not there
 _HEAD = 8192  # bytes that tell what a page is
 
 Sleep = Callable[[float], Awaitable[object]]
@@ -344,7 +345,7 @@ def _whole(request: _Request, answer: _Answer) -> Response:
     if request.is_data:
         return Response(request.url, str(answer.target), 200, answer.content, "data", "", "", None, None, ())
     media, declared = media_of(answer.fields), declared_charset(answer.content, answer.fields)
-    if ending := file_ending(media, answer.target.path):
+    if ending := file_ending(media, answer.target.path, answer.content):
         validators = answer.fields.get("etag"), answer.fields.get("last-modified")
         end = str(answer.target)
         return Response(request.url, end, 200, answer.content, ending, "", "", *validators, ())
@@ -393,7 +394,7 @@ def _failure(request: _Request, answer: _Answer) -> Exception:
     if status in (401, 403, 407):
         return NotFound(request.url, f"{phrase}. If you may read it, save it and add the file", status)
     if 400 <= status < 500:
-        return NotFound(request.url, f"{phrase}. Check the URL", status)
+        return NotFound(request.url, f"{phrase}{CHECK_URL}", status)
     return TransientError(request.url, f"{phrase}, which is not a page. Try again later")
 
 

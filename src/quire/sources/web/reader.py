@@ -7,14 +7,15 @@ found counts as missing.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
-from quire import html
+from quire import html, readers
 from quire.config import Config
 from quire.errors import NotFound, SourceError
 from quire.sources.web import llmstxt
-from quire.sources.web.fetch import Fetcher
+from quire.sources.web.fetch import CHECK_URL, Fetcher
 from quire.sources.web.pool import PagePool
 from quire.sources.web.response import Response, decoded
 from quire.sources.web.robots import Robots
@@ -22,6 +23,7 @@ from quire.sources.web.urls import same_site, twins_of
 from quire.sources.web.visit import Take, Validators, Visit, WebPage
 
 UNREAD = "pages that may link to them could not be read"
+_PRUNE = "Its document stays. To remove it: quire refresh --prune"
 _LITTLE = 2000  # characters: a longer page is more than a "not found" message
 _GUESSES = 3  # missing markdown twins after which the crawler stops looking for them
 _GONE = re.compile(
@@ -51,7 +53,32 @@ class PageReader:
         self.place = ""  # of the site; "" for a page that a person named
         self.robots = Robots(fetcher)
         self.ends: dict[str, str] = {}  # where redirects lead
+        self.left: defaultdict[str, list[str]] = defaultdict(list)  # links that were not followed, by reason
         self._missing_twins = 0
+
+    def fail(self, url: str, problem: SourceError) -> None:
+        """Record that a page of the site could not be read, and what to do if it is gone."""
+        if isinstance(problem, NotFound):
+            problem = not_typed(problem, _PRUNE if url in self.held else "")
+        self.visit.fail(url, problem)
+
+    def leaves_file(self, url: str, ending: str) -> bool:
+        """Whether a linked file is left, because what would read it is not installed."""
+        if how := self.lacks(url, ending):
+            self.left[f"{ending} files need an optional part ({how})"].append(url)
+        return bool(how)
+
+    def lacks(self, url: str, ending: str) -> str:
+        """What to install before a linked file can be read; "" for one whose failure is told: it is held."""
+        is_own = url in self.held or url == self.place
+        return "" if is_own else readers.missing_extra(ending)
+
+    def tell_left(self) -> None:
+        """Note how many links were not followed, by reason."""
+        for why, found in self.left.items():
+            urls = list(dict.fromkeys(found))
+            links = "1 link was" if len(urls) == 1 else f"{len(urls):,} links were"
+            self.visit.notes.append(f"{links} left: {why}, such as {urls[0]}")
 
     async def article(self, url: str, response: Response, *, links: bool) -> html.Article:
         """The content of a page in HTML. Raises NotFound if all it says is that there is no such page."""
@@ -101,13 +128,19 @@ class PageReader:
     ) -> None:
         """Pass on a page as text."""
         warnings = (response.warning,) if response.warning else ()
-        is_file = response.kind.startswith(".")
-        is_kept = is_file or response.charset in ("utf-8", "utf-8-sig")
+        is_kept = response.is_file or response.charset in ("utf-8", "utf-8-sig")
         content = response.content if is_kept else decoded(response)
-        format = response.kind if is_file or response.kind == "text" else "markdown"
+        format = response.kind if response.is_file or response.kind == "text" else "markdown"
         validators = (response.etag, response.last_modified)
         about = (validators, warnings, is_searched, anchors)
         await self.take(WebPage(url, title or None, content, format, *about))
+
+
+def not_typed(problem: NotFound, how: str = "") -> NotFound:
+    """The error of a page whose URL nobody typed just now, and what to do if the page is gone."""
+    reason = problem.reason.removesuffix(CHECK_URL)
+    advice = f"{'' if reason.endswith(('.', '?')) else '.'} {how}" if how and problem.is_gone else ""
+    return NotFound(problem.source, f"{reason}{advice}", problem.status)
 
 
 def _article(response: Response, links: bool) -> html.Article:
@@ -115,7 +148,9 @@ def _article(response: Response, links: bool) -> html.Article:
 
 
 def links_of(response: Response) -> list[str]:
-    """The links of an llms.txt, or of another page in markdown."""
+    """The links of an llms.txt, or of another page in markdown. A file has none."""
+    if response.is_file:
+        return []
     return [link.url for link in llmstxt.links(decoded(response), response.final_url)]
 
 

@@ -10,7 +10,7 @@ from io import BytesIO, TextIOWrapper
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from quire.errors import Refused
+from quire.errors import NotText, Refused
 from quire.readers import CONVERTED
 from quire.sources.web.urls import absolute, normalise_url
 
@@ -31,6 +31,11 @@ class Response:
     etag: str | None
     last_modified: str | None
     links: tuple[str, ...]  # the same page as markdown, by its Link headers
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file that a reader converts: it has no text and no links before that."""
+        return self.kind.startswith(".")
 
 
 _HTML_MEDIA = ("text/html", "application/xhtml+xml")
@@ -56,13 +61,22 @@ _FILES = {
     "text/rtf": ".rtf",
     "application/x-ipynb+json": ".ipynb",
 }
+_STARTS = {b"%PDF-": ".pdf", b"{\\rtf": ".rtf"}  # the first bytes of files that nothing else begins with
 
 
-def file_ending(media: str, path: str) -> str:
-    """The ending of a file that a reader converts, by its type, else by its name; "" for a page."""
+def file_ending(media: str, path: str, content: bytes = b"") -> str:
+    """The ending of a file that a reader converts; "" for a page.
+
+    Its type tells it, else its name, else its first bytes: many servers give a download neither.
+    """
+    if media in (*_HTML_MEDIA, *_MARKDOWN_MEDIA):
+        return ""
     ending = PurePosixPath(unquote(path.partition("?")[0])).suffix.lower()
-    is_page = media in (*_HTML_MEDIA, *_MARKDOWN_MEDIA)
-    return _FILES.get(media, "") or (ending if ending in CONVERTED and not is_page else "")
+    return _FILES.get(media, "") or (ending if ending in CONVERTED else _ending_by_start(content))
+
+
+def _ending_by_start(content: bytes) -> str:
+    return next((ending for start, ending in _STARTS.items() if content.startswith(start)), "")
 
 
 def media_of(fields: Mapping[str, str]) -> str:
@@ -97,14 +111,24 @@ def markdown_links(header: str, base: str) -> tuple[str, ...]:
 
 
 def decoded(response: Response) -> str:
-    """The whole text."""
+    """The whole text. Raises NotText for a file, which must be converted first."""
+    _check_text(response)
     return response.content.decode(response.charset, "replace")
 
 
+def _check_text(response: Response) -> None:
+    if response.is_file:
+        raise NotText(response.url, f"is a {response.kind} file, not text")
+
+
 class Decoder:
-    """Decode a response piece by piece, forward only. The whole text is never in memory."""
+    """Decode a response piece by piece, forward only. The whole text is never in memory.
+
+    Raises NotText for a file.
+    """
 
     def __init__(self, response: Response) -> None:
+        _check_text(response)
         # newline="" keeps line ends unchanged.
         self._rest = TextIOWrapper(BytesIO(response.content), response.charset, "replace", newline="")
         self._at = 0

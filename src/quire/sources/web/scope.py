@@ -16,7 +16,7 @@ _DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:/|\Z)", re.IGNORECASE)  # a server may t
 # Files that hold no page: links to them need not be tried.
 _NO_PAGE = re.compile(
     r".*\.(?:png|jpe?g|gif|svgz?|webp|avif|ico|bmp|mp[34]|webm|ogg|wav|mov|css|m?js|map|json|woff2?|ttf|otf|eot"
-    r"|zip|gz|bz2|xz|zst|tar|tgz|7z|rar|jar|whl|exe|dmg|deb|rpm|apk|iso|bin|wasm|pdf|epub|inv|xml|rss|atom)",
+    r"|zip|gz|bz2|xz|zst|tar|tgz|7z|rar|jar|whl|exe|dmg|deb|rpm|apk|iso|bin|wasm|inv|xml|rss|atom)",
     re.IGNORECASE,
 )
 

@@ -7,7 +7,6 @@ page has changed are the links of the others read again, to see which pages noth
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -15,10 +14,11 @@ from typing import Any
 
 from quire.errors import NotFound, NotText, Refused, SourceError, TooLarge
 from quire.progress import Progress, Silent
+from quire.readers import CONVERTED
 from quire.sources.files import Skipped
 from quire.sources.web.listing import Listing
 from quire.sources.web.pool import in_thread, run_each
-from quire.sources.web.reader import UNREAD, PageReader, links_of
+from quire.sources.web.reader import UNREAD, PageReader, links_of, without_validators
 from quire.sources.web.response import Response
 from quire.sources.web.scope import Scope, is_twin, key_of
 from quire.sources.web.urls import same_site, target_of
@@ -42,7 +42,6 @@ class SiteCrawler(PageReader):
         self._graph: dict[str, list[str]] = {}  # what each page that was read links to
         self._pages: dict[str, str] = {}  # links as written, and the pages they lead to: most come many times
         self._modified: dict[str, datetime] = {}  # as sitemaps say
-        self._left: defaultdict[str, list[str]] = defaultdict(list)  # links that were not followed, by reason
         self._unindexed: set[str] = set()
         self._cut = ""  # the limit that ended the crawl early
 
@@ -73,7 +72,7 @@ class SiteCrawler(PageReader):
                 self._move(place, response.final_url)
             await self._take(url, response)
         except (NotFound, NotText) as problem:
-            self.visit.fail(place, problem)
+            self.fail(place, problem)
             return problem
         return None
 
@@ -107,7 +106,7 @@ class SiteCrawler(PageReader):
     async def _read(self, url: str) -> None:
         """Read a page, pass it on, and remember its links. Raises SourceError."""
         if not await self.robots.allows(url):
-            self._left[_DISALLOWED].append(url)
+            self.left[_DISALLOWED].append(url)
             return
         await self._take(url, await self._get(url))
 
@@ -121,7 +120,7 @@ class SiteCrawler(PageReader):
     async def _take(self, url: str, response: Response) -> None:
         page = self.scope.page(response.final_url)
         if not page:
-            self._left[_OUT.format(scope=self.scope)].append(url)
+            self.left[_OUT.format(scope=self.scope)].append(url)
         elif response.status == 304:
             self.visit.unchanged[url] = (response.etag, response.last_modified)
         elif self._claims(url, page):
@@ -144,9 +143,8 @@ class SiteCrawler(PageReader):
 
     async def _store(self, page: str, response: Response) -> None:
         if response.kind != "html":
-            await self.hand_on(page, response)
-            links = await in_thread(links_of, response) if response.kind == "markdown" else []
-            self._graph[page] = self._in_scope(links)
+            self._graph[page] = await self._links(page, response)
+            await self.hand_on(page, self._sent_again(page, response))
             return
         article = await self.article(page, response, links=True)
         own = self.scope.page(article.canonical) if article.canonical and page not in self.held else ""
@@ -156,9 +154,22 @@ class SiteCrawler(PageReader):
         self._graph[page] = [] if "nofollow" in article.robots else self._in_scope(article.links)
         if "noindex" in article.robots:
             self._unindexed.add(page)
-            self._left[_UNINDEXED].append(page)
+            self.left[_UNINDEXED].append(page)
         else:
-            await self.hand_on_article(page, response, article)
+            await self.hand_on_article(page, self._sent_again(page, response), article)
+
+    def _sent_again(self, page: str, response: Response) -> Response:
+        """A page without validators if it links files that are left: its links are needed once more."""
+        files = [url for url in self._graph[page] if _ending(url)]
+        waits = any(self.lacks(url, _ending(url)) for url in files)
+        return without_validators(response) if waits else response
+
+    async def _links(self, url: str, response: Response) -> list[str]:
+        """The pages of the site that a page leads to. A file leads nowhere."""
+        if response.kind == "html":
+            article = await self.article(url, response, links=True)
+            return [] if "nofollow" in article.robots else self._in_scope(article.links)
+        return self._in_scope(await in_thread(links_of, response) if response.kind == "markdown" else [])
 
     def _in_scope(self, links: Iterable[str]) -> list[str]:
         """The pages of the site that links lead to, each once."""
@@ -212,9 +223,9 @@ class SiteCrawler(PageReader):
     def _note_problem(self, url: str, problem: SourceError) -> None:
         """A page of the library that fails is named; a link of the site that is broken is counted."""
         if url in self.held or not isinstance(problem, NotFound | NotText):
-            self.visit.fail(url, problem)
+            self.fail(url, problem)
         else:
-            self._left[_BROKEN if isinstance(problem, NotFound) else _NO_TEXT].append(url)
+            self.left[_BROKEN if isinstance(problem, NotFound) else _NO_TEXT].append(url)
 
     def _new(self, urls: Iterable[str]) -> list[str]:
         """The pages that were not asked for yet, each once, by the URL that the library knows."""
@@ -222,8 +233,9 @@ class SiteCrawler(PageReader):
         for url in urls:
             key = key_of(url)
             if key not in self._queued:
-                self._queued[key] = self._forms.get(key, url)
-                found.append(self._queued[key])
+                page = self._queued[key] = self._forms.get(key, url)
+                if not self.leaves_file(page, _ending(page)):
+                    found.append(page)
         return found
 
     def _tell_over(self, number: int) -> None:
@@ -248,8 +260,7 @@ class SiteCrawler(PageReader):
         async def read(url: str) -> None:
             try:
                 response = await self.fetcher.get(url)
-                article = await self.article(url, response, links=True)
-                self._graph[url] = [] if "nofollow" in article.robots else self._in_scope(article.links)
+                self._graph[url] = await self._links(url, response)
             except SourceError:
                 self.visit.unsure = UNREAD
             progress.advance(1)
@@ -285,9 +296,13 @@ class SiteCrawler(PageReader):
             self.visit.unsure = f"the crawl was cut at {self._cut}"
         elif failed or self.place in self.visit.failed:
             self.visit.unsure = UNREAD
-        for why, urls in self._left.items():
-            links = "1 link was" if len(urls) == 1 else f"{len(urls):,} links were"
-            self.visit.notes.append(f"{links} left: {why}, such as {urls[0]}")
+        self.tell_left()
+
+
+def _ending(url: str) -> str:
+    """The ending of a file that a reader converts, by the name in a URL; "" for a page."""
+    path = url.partition("?")[0].lower()
+    return next((ending for ending in CONVERTED if path.endswith(ending)), "")
 
 
 def _time_of(http_date: str | None) -> datetime | None:

@@ -74,7 +74,7 @@ def _parsed(url: str) -> Target:
     try:
         parsed = URL(text)
         if parsed.scheme not in PORTS:
-            raise Refused(shown_url(url), "is not an http or https URL")
+            raise Refused(shown_url(url), f"is not an http or https URL{_other_way(parsed.scheme)}")
         if parsed.userinfo:
             raise Refused(shown_url(url), "holds a user name or password. Give the URL without it")
         port = PORTS[parsed.scheme] if parsed.port is None else parsed.port
@@ -83,6 +83,15 @@ def _parsed(url: str) -> Target:
         return Target(parsed.scheme, spelled_host(parsed.raw_host.decode()), port, parsed.raw_path.decode())
     except (InvalidURL, ValueError) as problem:
         raise Refused(shown_url(url), f"is not a URL: {problem}") from None
+
+
+def _other_way(scheme: str) -> str:
+    """How to name what a URL with another scheme may mean, as the end of a message."""
+    if scheme.removeprefix("git+") == "file":
+        return ". To add a file or folder, give its path"
+    is_git = scheme in ("git", "ssh") or scheme.startswith("git+")
+    how = ", nor an ssh URL of a git repository. Try https://HOST/NAME.git or git@HOST:NAME.git"
+    return how if is_git else ""
 
 
 def spelled_host(host: str) -> str:
