@@ -333,7 +333,7 @@ MAIN = {"docx": "word/document.xml", "pptx": "ppt/presentation.xml", "odt": "con
 def test_archives_that_explode_are_stopped(ending: str) -> None:
     """Issue: zip bombs and XML bombs of every format are bounded."""
     member = MAIN.get(ending, "META-INF/container.xml")
-    with pytest.raises(TooLarge, match="unpacked"):
+    with pytest.raises(TooLarge, match=r": its unpacked content is over max_bytes = 64,000,000\. Raise"):
         readers.convert(bomb(member, b" " * 1_000_000, 70), f"x.{ending}", DEFAULT.document)
     with pytest.raises(NotPrepared, match="declares entities"):
         readers.convert(bomb(member, LAUGHS, 1), f"x.{ending}", DEFAULT.document)
@@ -407,6 +407,51 @@ def test_odd_files_are_read_or_refused_in_a_sentence(name: str, source: bytes) -
             "word/document.xml", b"<w:document %s><w:body>%s</w:body></w:document>" % (space, nested), 1
         )
     assert_read_or_refused(source, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "reason"),
+    [
+        ("x.ipynb", b" \n", "is empty"),
+        ("x.ipynb", b"hello", "is not a notebook: it is not JSON"),
+        ("x.ipynb", b"\xff\xff", "is not a notebook: it is not JSON"),
+        ("x.ipynb", b"[]", "is not a notebook: it has no cells"),
+        ("x.ipynb", b"{}", "is not a notebook: it has no cells"),
+        ("x.ipynb", b'{"worksheets": [3]}', "is not a notebook: it has no cells"),
+        (
+            "x.ipynb",
+            b'{"cells": [{}, {}, "text"]}',
+            "is not a notebook: cell 3 is not as the format says",
+        ),
+        ("x.ipynb", b"[" * 100_000, "is nested too deeply"),
+        ("x.pdf", b"%PDF-1.7\nnothing else", "is damaged, or not a PDF file (FormatError)"),
+    ],
+)
+def test_the_reason_is_plain_english(name: str, source: bytes, reason: str) -> None:
+    """HABITS: errors say what is wrong in the words of the reader, not those of a parser."""
+    with pytest.raises(NotPrepared) as raised:
+        readers.convert(source, name, DEFAULT.document)
+    assert raised.value.reason == reason
+
+
+def test_a_notebook_with_odd_facts_about_itself_is_read() -> None:
+    """BAD_INPUTS: what a notebook says of its language is not needed to read it."""
+    source = b'{"metadata": {"language_info": "x"}, "cells": [{"cell_type": "markdown", "source": "Hello"}]}'
+    assert readers.convert(source, "x.ipynb", DEFAULT.document).text == "Hello\n\n"
+
+
+def test_a_file_on_standard_input_needs_a_name(tmp_path: Path) -> None:
+    """Issue: no made-up name in the message; what to type is said."""
+    source = (FILES / "handbook.docx").read_bytes()
+    _, said = run(tmp_path, "add", "-", stdin=(FILES / "handbook.pdf").read_bytes(), code=4)
+    assert "standard input: is a PDF file. Name it: --as NAME.pdf" in said
+    _, said = run(tmp_path, "add", "-", stdin=source, code=4)
+    assert "standard input: is a ZIP archive. Name it: --as NAME.docx, .pptx, .odt or .epub" in said
+    run(tmp_path, "add", "-", "--as", "a.docx", stdin=source)
+    with Library.open(":memory:", create=True, config=WORDS) as library:
+        with pytest.raises(NotText, match=r"^content: is a ZIP archive"):
+            library.add(content=source, collection="given")
+        assert library.documents() == []
 
 
 def test_hostile_files_in_a_folder_fail_alone(tmp_path: Path) -> None:
