@@ -403,8 +403,8 @@ def document_json(row: DocumentRow) -> dict[str, Any]:
 
 
 def reading_tokens(row: DocumentRow) -> int:
-    """About how many tokens of a budget reading a document takes: one for three bytes."""
-    return (row.size + 2) // 3
+    """About how many tokens of a budget reading a document takes: one for three bytes of text."""
+    return (row.length + 2) // 3
 
 
 def changes_json(changes: Changes) -> dict[str, Any]:
