@@ -311,6 +311,22 @@ def test_commands_show_pages_and_say_what_is_missing(tmp_path: Path) -> None:
     assert json.loads(run(tmp_path, "chunk", "plant.pdf", "--json")[0])["document"]["title"] == "Plant manual"
 
 
+def test_chunks_of_a_file_say_where_they_are_in_it(tmp_path: Path) -> None:
+    """Issue: `quire chunk` names slides and rows, not lines of the converted text."""
+    (tmp_path / "prices.csv").write_text("item,price\n\nthing,3\n")
+    (tmp_path / "a.md").write_text("# A\n\nText.\n")
+    shutil.copy(FILES / "handbook.pptx", tmp_path)
+    shown = json.loads(run(tmp_path, "chunk", "handbook.pptx", "--json")[0])["chunks"]
+    assert [chunk["location"] for chunk in shown][:2] == ["slide 1–3", "slide 4"]
+    assert json.loads(run(tmp_path, "chunk", "a.md", "--json")[0])["chunks"][0]["location"] is None
+    out, _ = run(tmp_path, "chunk", "handbook.pptx", "prices.csv", "a.md")
+    assert "      slide 4, " in out
+    assert "      row 1–3, 5 tokens: item,price" in out
+    assert "      lines 1–3, 3 tokens: # A" in out
+    run(tmp_path, "chunk", "handbook.pptx", "--html", "chunks.html")
+    assert " · slide 4</span>" in (tmp_path / "chunks.html").read_text("utf-8")
+
+
 def test_a_file_without_its_extra_is_counted_and_said_and_never_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
