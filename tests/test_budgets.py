@@ -150,6 +150,16 @@ def test_budgets_are_exact_with_the_extra(library: Library, name: str, max_token
     assert reach == len(text) or real(text[: reach + 8]) > max_tokens - 4
 
 
+def test_a_short_hit_tells_nothing_of_the_size_of_the_text_around_it() -> None:
+    """Issue: a result of 8,103 tokens that had 700, because the best chunk in it was two characters long."""
+    rest = "".join(f"## Part {n}\n\nThe keeper walks along the fence.\n\n" for n in range(200))
+    with Library.open(":memory:", create=True, config=WORDS) as library:
+        library.add(content=f"# A\n\n{rest}## Q\n\nzyx\n", path="short.md", collection="sizes")
+        (result,) = library.search("zyx").results
+        assert result.parent
+        assert result.parent_tokens == pytest.approx(bound(library.read(result.parent).text), rel=0.2)
+
+
 def test_sizes_beside_addresses_tell_what_a_read_takes(library: Library) -> None:
     """Search and toc say what a read of the address counts, in English and in Chinese."""
     for query in ("honest postmortem", "事后请写下"):

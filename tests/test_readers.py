@@ -24,6 +24,9 @@ from quire.library import Library
 from quire.location import Places
 from quire.readers import Converted, base
 from quire.readers.blocks import Blocks
+from quire.stores import postgres, sqlite
+from quire.surfaces import render
+from quire.surfaces.mcp import reading
 from quire.tree import Tree
 from tests.commands import run
 from tests.test_web import Versioned
@@ -353,6 +356,24 @@ def test_results_say_where_they_are_in_the_original(library: Library, tmp_path: 
     assert library.refresh().unchanged == 8
 
 
+def test_the_size_of_a_converted_file_is_that_of_its_text(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: a presentation of 33 kB with 2 kB of text is short to read, on both databases."""
+    library.add(FILES / "handbook.pptx")
+    (row,) = library.documents()
+    text, file = library.source(row.address), (FILES / "handbook.pptx").read_bytes()
+    assert (row.size, row.length) == (len(file), len(text))
+    assert len(file) > 10 * len(text)
+    assert render.document_json(row)["tokens"] == (len(text) + 2) // 3
+    (listed,) = (reading.list_documents(library, reading.List.checked({})).data or {})["documents"]
+    assert (listed["bytes"], listed["tokens"]) == (len(text), (len(text) + 2) // 3)
+    assert library.store.counts().bytes == len(text)
+    for stores in (sqlite, postgres):  # a short text is compared with its checksum, however long its file is
+        monkeypatch.setattr(stores, "VERIFIED_BYTES", len(text))
+    assert library.search("valve").results[0].verified
+
+
 def test_a_copy_and_a_rename_keep_places_and_convert_nothing_again(tmp_path: Path) -> None:
     """Issue: digest of the original: a renamed file keeps its document; a changed one is converted."""
     folder = tmp_path / "files"
@@ -389,6 +410,22 @@ def test_commands_show_pages_and_say_what_is_missing(tmp_path: Path) -> None:
     out, _ = run(tmp_path, "toc", "plant.pdf")
     assert "Chapter 4: unit 4" in out
     assert json.loads(run(tmp_path, "chunk", "plant.pdf", "--json")[0])["document"]["title"] == "Plant manual"
+
+
+def test_chunks_of_a_file_say_where_they_are_in_it(tmp_path: Path) -> None:
+    """Issue: `quire chunk` names slides and rows, not lines of the converted text."""
+    (tmp_path / "prices.csv").write_text("item,price\n\nthing,3\n")
+    (tmp_path / "a.md").write_text("# A\n\nText.\n")
+    shutil.copy(FILES / "handbook.pptx", tmp_path)
+    shown = json.loads(run(tmp_path, "chunk", "handbook.pptx", "--json")[0])["chunks"]
+    assert [chunk["location"] for chunk in shown][:2] == ["slide 1–3", "slide 4"]
+    assert json.loads(run(tmp_path, "chunk", "a.md", "--json")[0])["chunks"][0]["location"] is None
+    out, _ = run(tmp_path, "chunk", "handbook.pptx", "prices.csv", "a.md")
+    assert "      slide 4, " in out
+    assert "      row 1–3, 5 tokens: item,price" in out
+    assert "      lines 1–3, 3 tokens: # A" in out
+    run(tmp_path, "chunk", "handbook.pptx", "--html", "chunks.html")
+    assert " · slide 4</span>" in (tmp_path / "chunks.html").read_text("utf-8")
 
 
 def test_a_file_without_its_extra_is_counted_and_said_and_never_stored(
@@ -434,7 +471,7 @@ MAIN = {"docx": "word/document.xml", "pptx": "ppt/presentation.xml", "odt": "con
 def test_archives_that_explode_are_stopped(ending: str) -> None:
     """Issue: zip bombs and XML bombs of every format are bounded."""
     member = MAIN.get(ending, "META-INF/container.xml")
-    with pytest.raises(TooLarge, match="unpacked"):
+    with pytest.raises(TooLarge, match=r": its unpacked content is over max_bytes = 64,000,000\. Raise"):
         readers.convert(bomb(member, b" " * 1_000_000, 70), f"x.{ending}", DEFAULT.document)
     with pytest.raises(NotPrepared, match="declares entities"):
         readers.convert(bomb(member, LAUGHS, 1), f"x.{ending}", DEFAULT.document)
@@ -513,6 +550,51 @@ def test_odd_files_are_read_or_refused_in_a_sentence(name: str, source: bytes) -
             "word/document.xml", b"<w:document %s><w:body>%s</w:body></w:document>" % (space, nested), 1
         )
     assert_read_or_refused(source, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "reason"),
+    [
+        ("x.ipynb", b" \n", "is empty"),
+        ("x.ipynb", b"hello", "is not a notebook: it is not JSON"),
+        ("x.ipynb", b"\xff\xff", "is not a notebook: it is not JSON"),
+        ("x.ipynb", b"[]", "is not a notebook: it has no cells"),
+        ("x.ipynb", b"{}", "is not a notebook: it has no cells"),
+        ("x.ipynb", b'{"worksheets": [3]}', "is not a notebook: it has no cells"),
+        (
+            "x.ipynb",
+            b'{"cells": [{}, {}, "text"]}',
+            "is not a notebook: cell 3 is not as the format says",
+        ),
+        ("x.ipynb", b"[" * 100_000, "is nested too deeply"),
+        ("x.pdf", b"%PDF-1.7\nnothing else", "is damaged, or not a PDF file (FormatError)"),
+    ],
+)
+def test_the_reason_is_plain_english(name: str, source: bytes, reason: str) -> None:
+    """HABITS: errors say what is wrong in the words of the reader, not those of a parser."""
+    with pytest.raises(NotPrepared) as raised:
+        readers.convert(source, name, DEFAULT.document)
+    assert raised.value.reason == reason
+
+
+def test_a_notebook_with_odd_facts_about_itself_is_read() -> None:
+    """BAD_INPUTS: what a notebook says of its language is not needed to read it."""
+    source = b'{"metadata": {"language_info": "x"}, "cells": [{"cell_type": "markdown", "source": "Hello"}]}'
+    assert readers.convert(source, "x.ipynb", DEFAULT.document).text == "Hello\n\n"
+
+
+def test_a_file_on_standard_input_needs_a_name(tmp_path: Path) -> None:
+    """Issue: no made-up name in the message; what to type is said."""
+    source = (FILES / "handbook.docx").read_bytes()
+    _, said = run(tmp_path, "add", "-", stdin=(FILES / "handbook.pdf").read_bytes(), code=4)
+    assert "standard input: is a PDF file. Name it: --as NAME.pdf" in said
+    _, said = run(tmp_path, "add", "-", stdin=source, code=4)
+    assert "standard input: is a ZIP archive. Name it: --as NAME.docx, .pptx, .odt or .epub" in said
+    run(tmp_path, "add", "-", "--as", "a.docx", stdin=source)
+    with Library.open(":memory:", create=True, config=WORDS) as library:
+        with pytest.raises(NotText, match=r"^content: is a ZIP archive"):
+            library.add(content=source, collection="given")
+        assert library.documents() == []
 
 
 def test_hostile_files_in_a_folder_fail_alone(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
 from quire.tokens import Counter
 
 _SAMPLE = 400  # characters that the size of a result is estimated by
+_SHORT = 100  # fewer characters tell nothing of a larger text: a counter spares some tokens for each text
 
 
 class Citations:
@@ -101,7 +102,7 @@ class Citations:
         if is_part and not span.start:
             span = self._shown(document, span)
         text, shown = self._best_text(document, own[0], span)
-        rate, (brief, highlights) = self._rate(text), snippet(shown, self.terms)
+        brief, highlights = snippet(shown, self.terms)
         address = _address(document, section, parts[0], parts[-1])
         location, link = whereabouts(document, self.places.get(document.seq), span.start, span.end)
         is_own = not parts[0] and not found.merged_from and section.own_end < section.end
@@ -128,10 +129,10 @@ class Citations:
             byte_end=span.byte_end,
             start_line=span.start_line,
             end_line=span.end_line,
-            tokens=ceil(rate * (span.end - span.start)),
+            tokens=self._reading_tokens(document, span, text),
             parent=_address(document, larger) if larger else None,
             parent_title=larger.title if larger else None,
-            parent_tokens=ceil(rate * (larger.end - larger.start)) if larger else 0,
+            parent_tokens=self._reading_tokens(document, larger, text) if larger else 0,
             depth=section.level,
             document_id=document.id,
             chunk_ids=tuple(self._chunk_id(document, chunk) for chunk in own),
@@ -196,10 +197,14 @@ class Citations:
         text = self.store.passage(document.seq, start, end)
         return text, text if start else without_front_matter(text, document.title)
 
-    def _rate(self, text: str) -> float:
-        """How many tokens of a budget each character takes, by the beginning of a text."""
+    def _reading_tokens(self, document: DocumentRow, span: Span | SectionRow, text: str) -> int:
+        """About how many tokens of a budget a span takes, by a text in it, or if that is short, its own."""
+        size = span.end - span.start
+        if len(text) < min(size, _SHORT):
+            end = min(span.byte_end, span.byte_start + _SAMPLE)
+            text = self.store.passage(document.seq, span.byte_start, end)
         sample = min(len(text), _SAMPLE)
-        return self.counter.count(text, 0, sample) / max(1, sample)
+        return ceil(self.counter.count(text, 0, sample) / max(1, sample) * size)
 
     def _is_stale(self, document: DocumentRow) -> bool:
         if document.seq not in self.stale:

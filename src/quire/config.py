@@ -45,10 +45,11 @@ class DocumentSettings:
         _within("max_bytes", self.max_bytes, 1, 2**40)
         _within("max_front_matter", self.max_front_matter, 0, 2**24)
 
-    def over_cap(self, size: int) -> str:
-        """What to say of a source that is too large."""
+    def over_cap(self, size: int | None = None) -> str:
+        """What to say of a source that is too large, or of an archive whose whole size is not known."""
+        what = "its unpacked content" if size is None else f"{size:,} bytes"
         return (
-            f"{size:,} bytes is over max_bytes = {self.max_bytes:,}. "
+            f"{what} is over max_bytes = {self.max_bytes:,}. "
             "Raise [document] max_bytes in quire.toml, or split it."
         )
 

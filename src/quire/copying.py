@@ -56,11 +56,11 @@ def copy(source: Store, target: Store, name: str, progress: Progress | None = No
     there, rows = _facts(target), source.documents(Filters())
     facts = _facts(source)
     missing = [row for row in rows if there.get(row.id) != facts[row.id]]
-    progress.begin(f"copying {len(missing):,} documents", sum(row.size for row in missing), "bytes")
+    progress.begin(f"copying {len(missing):,} documents", sum(row.length for row in missing), "bytes")
     damaged = dict[str, str]()
     for batch in _batches(missing):
         target.write(list(_readable(source, batch, damaged)))
-        progress.advance(sum(row.size for row in batch))
+        progress.advance(sum(row.length for row in batch))
     rows = [row for row in rows if row.id not in damaged]
     copy_sources(source, target, rows)
     vectors = copy_vectors(source, target, rows, progress)
@@ -105,7 +105,7 @@ def _batches(rows: Iterable[DocumentRow]) -> Iterator[list[DocumentRow]]:
     batch, size = list[DocumentRow](), 0
     for row in rows:
         batch.append(row)
-        size += row.size
+        size += row.length
         if size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0

@@ -45,7 +45,8 @@ _SIGNATURES = {
     b"%PDF-": "a PDF file",
     b"%!PS": "a PostScript file",
     b"{\\rtf": "an RTF file",
-    b"PK\x03\x04": "a ZIP archive, as are DOCX and EPUB files",
+    b"PK\x03\x04": "a ZIP archive",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an older Office file (.doc, .xls or .ppt)",
     b"\x1f\x8b": "a gzip archive",
     b"\x89PNG": "a PNG image",
     b"GIF8": "a GIF image",
@@ -53,10 +54,19 @@ _SIGNATURES = {
     b"\x7fELF": "a program",
     b"SQLite format 3\0": "a SQLite database",
 }
-_READ_BY_ENDING = {
+_ENDINGS = {  # of the files of a kind that are converted
     "a PDF file": ".pdf",
     "an RTF file": ".rtf",
-    "a ZIP archive, as are DOCX and EPUB files": ".docx, .pptx, .odt or .epub",
+    "a ZIP archive": ".docx, .pptx, .odt or .epub",
+}
+_ADVICE = {  # other files are not read
+    "a PDF file": ". Quire reads it if its name ends in .pdf",
+    "an RTF file": ". Quire reads it if its name ends in .rtf",
+    "a ZIP archive": (
+        ". Quire reads these ZIP archives: Word documents (.docx), PowerPoint presentations (.pptx),"
+        " OpenDocument texts (.odt) and EPUB books (.epub)"
+    ),
+    "an older Office file (.doc, .xls or .ppt)": ". Save it as .docx, .pptx or .csv",
 }
 _SAMPLE = 65_536  # characters that tell whether a source is text
 _CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -137,11 +147,7 @@ class Document:
         if len(source) > settings.max_bytes:
             raise TooLarge(name, settings.over_cap(len(source)))
         if kind := _binary_kind(source):
-            ending = _READ_BY_ENDING.get(kind)
-            how = (
-                f". Quire reads it if its name ends in {ending}" if ending else ", which Quire does not read"
-            )
-            raise NotText(name, f"is {kind}{how}")
+            raise NotText(name, f"is {kind}{_ADVICE.get(kind, ', which Quire does not read')}")
         document = cls.restored(
             source, path, collection=collection, format=format, title=title, settings=settings
         )
@@ -423,6 +429,12 @@ def _binary_kind(source: bytes) -> str | None:
         return None
     start = len(_UTF8_BOM) if source.startswith(_UTF8_BOM) else 0
     return next((kind for sign, kind in _SIGNATURES.items() if source.startswith(sign, start)), None)
+
+
+def unnamed_kind(source: bytes) -> tuple[str, str] | None:
+    """The kind of a source that is converted if its name has one of some endings, and these endings."""
+    kind = _binary_kind(source)
+    return (kind, _ENDINGS[kind]) if kind in _ENDINGS else None
 
 
 def _whole_characters(text: str) -> str:

@@ -53,8 +53,9 @@ class _Cutter:
         self.text, self.markup = tree.document.text, tree.document.markup
         self.opaque = {start for start, _ in tree.opaque}
         self.tables: list[tuple[int, int, str]] = []  # those cut so far: rows' span, header
-        if len(tree.rows) > 1 and self._fits(0, tree.rows[1], self.target):
-            self.tables.append((0, len(self.text), self.text[: tree.rows[1]]))
+        header = next((span for span in pairwise(tree.rows) if tree.has_text(*span)), None)
+        if header and self._fits(*header, self.target):
+            self.tables.append((header[0], len(self.text), self.text[slice(*header)]))
 
     def context(self, start: int) -> str:
         """The header of the table that `start` is inside of."""

@@ -334,5 +334,5 @@ def after(held: Mapping[str, Held], plan: Plan, made_by: str) -> dict[str, Held]
 
 def _nothing(source: SourceRow, path: str) -> DocumentRow:
     """A document of which only the future path is known."""
-    about = (source.collection, source.kind, path, None, source.root, "", path, "", 0, 0, "", "standard")
+    about = (source.collection, source.kind, path, None, source.root, "", path, "", 0, 0, 0, "", "standard")
     return DocumentRow(0, "", *about, 0, 0, 0)

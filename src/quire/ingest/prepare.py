@@ -30,7 +30,7 @@ from quire.tree import Tree
 if TYPE_CHECKING:
     from quire.embed.static import Static
 
-_RULES = 6  # version of the rules that read and cut documents: raise it whenever they change
+_RULES = 7  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
 _RACY_NS = 100_000_000  # a file written this shortly before it was read may change again in the same tick
 _KEY_START = b"-----BEGIN "

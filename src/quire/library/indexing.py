@@ -125,7 +125,8 @@ class Indexing(Embeddings):
         if isinstance(content, str):  # with the same limits as a file
             content = Document.from_text(content).source
         if not path:
-            title = title or Tree(Document.restored(content, format=format), self.config.tree).title
+            unnamed = Document.from_bytes(content, format=format, settings=self.config.document)
+            title = title or Tree(unnamed, self.config.tree).title
             path = self._name_of(content, collection, kind)
         origin: dict[str, Any] = {}
         if is_file and format is None:

@@ -60,7 +60,7 @@ class Archive:
         with self._zip.open(member) as file:  # what the archive says of its size may be wrong
             content = file.read(self.left + 1)
         if len(content) > self.left:
-            raise TooLarge(self.name, f"unpacked, it is {self.settings.over_cap(len(content))}")
+            raise TooLarge(self.name, self.settings.over_cap())
         self.left -= len(content)
         return content
 

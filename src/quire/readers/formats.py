@@ -63,12 +63,19 @@ def convert(source: bytes, name: str, settings: DocumentSettings) -> Converted:
         converted: Converted = reader.read(source, name, settings)
     except SourceError:
         raise
-    except (MemoryError, RecursionError) as error:
-        raise NotPrepared(name, f"needs too much memory to read ({type(error).__name__})") from None
+    except MemoryError:
+        raise NotPrepared(name, "needs too much memory to read") from None
+    except RecursionError:
+        raise NotPrepared(name, "is nested too deeply") from None
     except Exception as error:  # whatever a parser makes of a damaged file
-        told = " ".join(str(error).split())[:200] or type(error).__name__
-        raise NotPrepared(name, f"cannot be read as {format.name}: {told}") from error
+        raise NotPrepared(name, f"is damaged, or not {format.name} ({_word_for(error)})") from error
     return converted
+
+
+def _word_for(error: Exception) -> str:
+    """What a parser calls an error, without the errors around it. Those of Python itself have only a name."""
+    told = " ".join(str(error).split()).rpartition(": ")[2][:100]
+    return type(error).__name__ if type(error).__module__ == "builtins" else told or type(error).__name__
 
 
 def check_format(source: bytes, name: str) -> Format:

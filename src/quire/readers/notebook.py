@@ -21,13 +21,9 @@ _CLOSINGS = ("", "```", "~~~", "````", "~~~~", "-->", "?>", "]]>", "</script></s
 
 def read(source: bytes, name: str, settings: DocumentSettings) -> Converted:  # noqa: ARG001
     """The cells of a notebook."""
-    try:
-        notebook = json.loads(source)
-        cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]
-        language = _language(notebook.get("metadata", {}))
-        parts = [_cell(cell, language) for cell in cells]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise NotPrepared(name, f"is not a notebook: {type(error).__name__} {error}") from None
+    notebook = _notebook(source, name)
+    cells, language = _cells(notebook, name), _language(notebook.get("metadata"))
+    parts = [_part(cell, language, name, number) for number, cell in enumerate(cells, 1)]
     starts, size = list[int](), 0
     for part in parts:
         starts.append(size)
@@ -35,8 +31,39 @@ def read(source: bytes, name: str, settings: DocumentSettings) -> Converted:  # 
     return Converted("".join(parts), Places("cell", tuple(starts)) if starts else None)
 
 
-def _language(about: dict[str, Any]) -> str:
-    named = about.get("language_info", {}).get("name") or about.get("kernelspec", {}).get("language")
+def _notebook(source: bytes, name: str) -> dict[str, Any]:
+    if not source.strip():
+        raise NotPrepared(name, "is empty")
+    try:
+        notebook = json.loads(source)
+    except ValueError:
+        raise NotPrepared(name, "is not a notebook: it is not JSON") from None
+    return notebook if isinstance(notebook, dict) else {}
+
+
+def _cells(notebook: dict[str, Any], name: str) -> list[Any]:
+    """The cells of a notebook; before version 4, those of its first sheet."""
+    sheets = notebook.get("worksheets")
+    sheet = sheets[0] if isinstance(sheets, list) and sheets and isinstance(sheets[0], dict) else {}
+    cells = notebook.get("cells", sheet.get("cells"))
+    if not isinstance(cells, list):
+        raise NotPrepared(name, "is not a notebook: it has no cells")
+    return cells
+
+
+def _part(cell: Any, language: str, name: str, number: int) -> str:
+    try:
+        return _cell(cell, language)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        told = f"is not a notebook: cell {number:,} is not as the format says"
+        raise NotPrepared(name, told) from None
+
+
+def _language(about: Any) -> str:
+    try:
+        named = about.get("language_info", {}).get("name") or about.get("kernelspec", {}).get("language")
+    except AttributeError:  # what is said of a notebook is not needed to read it
+        return ""
     return named if isinstance(named, str) and re.fullmatch(r"[\w+#.-]{1,30}", named) else ""
 
 

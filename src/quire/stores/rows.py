@@ -40,7 +40,8 @@ class DocumentRow:
     format: str
     title: str
     checksum: str
-    size: int
+    size: int  # of the file, in bytes
+    length: int  # of the text, in bytes: another one if it was converted
     mtime_ns: int
     made_by: str
     promotion: str

@@ -16,7 +16,8 @@ from string import Template
 
 from quire.chunkers.base import Chunk
 from quire.errors import SettingError, Unreadable
-from quire.surfaces.render import counted, safe
+from quire.location import Places
+from quire.surfaces.render import chunk_place, counted, safe
 from quire.tree import Tree
 from quire.version import VERSION
 
@@ -60,22 +61,22 @@ def write(out: Path, page: str) -> None:
             part.unlink()
 
 
-def render(strategy: str, documents: Sequence[tuple[Tree, list[Chunk]]]) -> str:
+def render(strategy: str, documents: Sequence[tuple[Tree, list[Chunk], Places | None]]) -> str:
     """The page. It loads and runs nothing, and only shows document text."""
     from importlib.resources import files  # takes 10 ms, which other views do not need
 
     page = Template(files("quire.surfaces").joinpath("chunk_page.html").read_text("utf-8"))
-    titles = ", ".join(tree.title for tree, _ in documents[:3])
+    titles = ", ".join(tree.title for tree, *_ in documents[:3])
     return page.substitute(
         version=VERSION,
         title=_text(f"{titles}: chunks by {strategy}"),
         documents="\n".join(
-            _document(f"d{number}", strategy, tree, chunks) for number, (tree, chunks) in enumerate(documents)
+            _document(f"d{number}", strategy, *document) for number, document in enumerate(documents)
         ),
     )
 
 
-def _document(name: str, strategy: str, tree: Tree, chunks: list[Chunk]) -> str:
+def _document(name: str, strategy: str, tree: Tree, chunks: list[Chunk], places: Places | None) -> str:
     tokens = sum(chunk.tokens for chunk in chunks)
     totals = f"{counted(len(chunks), 'chunk')} by {strategy}, {counted(tokens, 'token')}"
     return (
@@ -84,7 +85,7 @@ def _document(name: str, strategy: str, tree: Tree, chunks: list[Chunk]) -> str:
         f'<p class="totals key"><span class="a">one chunk</span> <span class="b">the next</span>'
         f' <span class="both">in both</span></p>\n'
         f"{''.join(_outline(name, tree))}</nav>\n"
-        f"<main><pre>{''.join(_pieces(name, tree, chunks))}</pre></main>\n</div>"
+        f"<main><pre>{''.join(_pieces(name, tree, chunks, places))}</pre></main>\n</div>"
     )
 
 
@@ -97,7 +98,7 @@ def _outline(name: str, tree: Tree) -> Iterator[str]:
         )
 
 
-def _pieces(name: str, tree: Tree, chunks: list[Chunk]) -> Iterator[str]:
+def _pieces(name: str, tree: Tree, chunks: list[Chunk], places: Places | None) -> Iterator[str]:
     """The text, cut wherever a chunk or a section begins or ends."""
     text = tree.document.text
     starts = {chunk.start: chunk for chunk in chunks}
@@ -109,17 +110,16 @@ def _pieces(name: str, tree: Tree, chunks: list[Chunk]) -> Iterator[str]:
             yield f'<span id="{name}-s{sections[start].position}"></span>'
         if start in starts:
             last = starts[start].index
-            yield _label(starts[start])
+            yield _label(starts[start], places)
         inside = [chunk for chunk in chunks[max(0, last - 1) : last + 1] if chunk.end > start]
         shown = _text(tree.document.markup[start:end])
         yield f'<span class="{_color(inside)}">{shown}</span>' if inside else shown
 
 
-def _label(chunk: Chunk) -> str:
-    lines = f"lines {chunk.start_line}–{chunk.end_line}"
+def _label(chunk: Chunk, places: Places | None) -> str:
     return (
         f'<span class="label {_parity(chunk)}" title="{_text(chunk.breadcrumb)}">'
-        f"{chunk.index} · {counted(chunk.tokens, 'token')} · {lines}</span>"
+        f"{chunk.index} · {counted(chunk.tokens, 'token')} · {chunk_place(chunk, places)}</span>"
     )
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.embedding import Embedded
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
+    from quire.location import Places
     from quire.records import StoredChunk
     from quire.result import Result
     from quire.searcher import Found
@@ -97,8 +98,8 @@ def first_line(text: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
-def chunk_json(chunk: Chunk) -> dict[str, Any]:
-    """A chunk with all its fields."""
+def chunk_json(chunk: Chunk, places: Places | None) -> dict[str, Any]:
+    """A chunk with all its fields, and where it is in the original if that has places."""
     return {
         "index": chunk.index,
         "address": chunk.address,
@@ -108,6 +109,7 @@ def chunk_json(chunk: Chunk) -> dict[str, Any]:
         "byte_end": chunk.byte_end,
         "start_line": chunk.start_line,
         "end_line": chunk.end_line,
+        "location": (places.location(chunk.start, chunk.end) if places else "") or None,
         "tokens": chunk.tokens,
         "trail": list(chunk.trail),
         "header_path": chunk.header_path,
@@ -117,7 +119,9 @@ def chunk_json(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def chunks_json(tree: Tree, strategy: str, chunks: Sequence[Chunk]) -> dict[str, Any]:
+def chunks_json(
+    tree: Tree, strategy: str, chunks: Sequence[Chunk], places: Places | None = None
+) -> dict[str, Any]:
     """What `quire chunk --json` prints of one document."""
     document = tree.document
     return {
@@ -130,7 +134,7 @@ def chunks_json(tree: Tree, strategy: str, chunks: Sequence[Chunk]) -> dict[str,
             "checksum": document.checksum,
             "warnings": list(document.warnings),
         },
-        "chunks": [chunk_json(chunk) for chunk in chunks],
+        "chunks": [chunk_json(chunk, places) for chunk in chunks],
     }
 
 
@@ -166,12 +170,18 @@ def shown_place(found: Result | Passage | StoredChunk) -> str:
     return found.location or line_range(found.start_line, found.end_line)
 
 
-def chunk_lines(chunk: Chunk, width: int) -> Iterable[str]:
+def chunk_place(chunk: Chunk, places: Places | None) -> str:
+    """Where a chunk is in its original: `page 12`; in a text, `lines 7–9`."""
+    location = places.location(chunk.start, chunk.end) if places else ""
+    return location or f"lines {chunk.start_line}–{chunk.end_line}"
+
+
+def chunk_lines(chunk: Chunk, places: Places | None, width: int) -> Iterable[str]:
     """A chunk in two lines: its place and its beginning."""
-    lines = f"lines {chunk.start_line}–{chunk.end_line}"
+    where = chunk_place(chunk, places)
     name = line(" › ".join(chunk.trail)) + (f" ~{chunk.part}" if chunk.part else "")
     yield f"{chunk.index:>4}  {name}"
-    yield f"      {lines}, {counted(chunk.tokens, 'token')}: {first_line(chunk.text, width)}"
+    yield f"      {where}, {counted(chunk.tokens, 'token')}: {first_line(chunk.text, width)}"
 
 
 def toc_lines(tree: Tree, tokens: dict[int, int]) -> Iterable[str]:
@@ -403,8 +413,8 @@ def document_json(row: DocumentRow) -> dict[str, Any]:
 
 
 def reading_tokens(row: DocumentRow) -> int:
-    """About how many tokens of a budget reading a document takes: one for three bytes."""
-    return (row.size + 2) // 3
+    """About how many tokens of a budget reading a document takes: one for three bytes of text."""
+    return (row.length + 2) // 3
 
 
 def changes_json(changes: Changes) -> dict[str, Any]:

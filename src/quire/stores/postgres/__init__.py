@@ -132,7 +132,7 @@ class PostgresStore(PostgresSources):
         statement = "SELECT seq, sha256(pieces) = pieces_sum FROM quire.documents WHERE seq = ANY (%s)"
         room, some = VERIFIED_BYTES, list[int]()
         for row in rows:
-            room -= row.size
+            room -= row.length
             some += [row.seq] if room >= 0 else []
         key = "intact", tuple(sorted(some))
         return dict(self.db.once(key, lambda: self.db.rows(statement, [some]) if some else []))

@@ -52,8 +52,8 @@ class SqliteStore(SqlitePurging, SqliteBackups):
         room, found = VERIFIED_BYTES, dict[int, bool]()
         for row in rows:
             key = row.seq, row.checksum
-            if key not in self._intact and row.size <= room:
-                room -= row.size
+            if key not in self._intact and row.length <= room:
+                room -= row.length
                 source = self._value("SELECT source FROM documents WHERE seq = ?", row.seq)
                 self._intact[key] = is_intact(source, row.checksum)
             if key in self._intact:

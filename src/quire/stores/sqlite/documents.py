@@ -25,7 +25,7 @@ from quire.stores.sqlite.ids import ID_PLACES
 from quire.stores.sqlite.originals import SqliteOriginals
 from quire.stores.texts import passage_of
 
-_DOCUMENT = ", ".join(field.name for field in fields(DocumentRow))
+_DOCUMENT = ", ".join(field.name for field in fields(DocumentRow)).replace(" length,", " length(source),")
 SECTION_COLUMNS = ", ".join(f'"{field.name}"' for field in fields(SectionRow))
 _ADD_SECTION = f"INSERT INTO sections VALUES (?{', ?' * (len(fields(SectionRow)) + 1)})"
 ADD_MEMBER = (  # unless the document is gone meanwhile

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quire.errors import SourceError, Unreadable
+from quire.errors import NotText, SourceError, Unreadable
 from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
 
@@ -100,7 +100,7 @@ def add(
         try:
             for source in sources:
                 if source == "-":
-                    content = sys.stdin.buffer.read()
+                    content = _read_input(name)
                     about: Any = {"collection": collection, "external": external, "embed": embeds}
                     more = opened.add(content=content, path=name, **about)
                 else:
@@ -110,6 +110,17 @@ def add(
             output.stop("What was written is complete and can be searched; type the same to go on.")
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))
+
+
+def _read_input(name: str | None) -> bytes:
+    """What is on standard input. Raises NotText if it can only be read with a name, and has none."""
+    from quire.document import unnamed_kind
+
+    content = sys.stdin.buffer.read()
+    if name is None and (found := unnamed_kind(content)):
+        kind, endings = found
+        raise NotText("standard input", f"is {kind}. Name it: --as NAME{endings}")
+    return content
 
 
 @quire.command()

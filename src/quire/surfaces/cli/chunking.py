@@ -13,6 +13,7 @@ from quire.surfaces.cli.group import quire
 
 if TYPE_CHECKING:
     from quire.chunkers.base import Chunk
+    from quire.location import Places
     from quire.tree import Tree
 
 
@@ -55,16 +56,16 @@ def chunk(
     given = {"max_tokens": max_tokens, "overlap": overlap}
     changes = {key: value for key, value in given.items() if value is not None}
     chosen = config.override(settings.chunk.named(name), changes, f"{name}.")
-    shown: list[tuple[Tree, list[Chunk]]] = []
+    shown: list[tuple[Tree, list[Chunk], Places | None]] = []
 
-    def one(tree: Tree) -> None:
+    def one(tree: Tree, places: Places | None) -> None:
         chunks = chunkers.split(tree, name, chosen, settings.tokens)
         if as_json:
-            output.print_json(render.chunks_json(tree, name, chunks))
+            output.print_json(render.chunks_json(tree, name, chunks, places))
         elif html:
-            shown.append((tree, chunks))
+            shown.append((tree, chunks, places))
         else:
-            _print_chunks(tree, name, chunks)
+            _print_chunks(tree, name, chunks, places)
 
     code = parsing.each_document(files, settings, one)
     if html and shown:
@@ -74,11 +75,11 @@ def chunk(
     sys.exit(code)
 
 
-def _print_chunks(tree: Tree, strategy: str, chunks: list[Chunk]) -> None:
+def _print_chunks(tree: Tree, strategy: str, chunks: list[Chunk], places: Places | None) -> None:
     from quire.surfaces import render
 
     for chunk in chunks:
-        where, what = render.chunk_lines(chunk, _width() - 40)
+        where, what = render.chunk_lines(chunk, places, _width() - 40)
         click.secho(where, bold=True)
         click.echo(what)
     document = tree.document

@@ -16,6 +16,7 @@ from quire.surfaces.cli import opening, options, output, parsing
 from quire.surfaces.cli.group import quire
 
 if TYPE_CHECKING:
+    from quire.location import Places
     from quire.result import Reading
     from quire.stores import DocumentRow
     from quire.tree import Tree
@@ -88,7 +89,7 @@ def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
     settings = opening.load_settings()
     counter = tokens.budget_counter(settings.tokens)
 
-    def one(tree: Tree) -> None:
+    def one(tree: Tree, places: Places | None = None) -> None:  # noqa: ARG001
         text = tree.document.text
         sizes = {s.position: counter.count(text, s.start, s.end) for s in tree.sections}
         if as_json:

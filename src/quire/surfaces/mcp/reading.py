@@ -298,7 +298,7 @@ def _document(page: Page, row: DocumentRow) -> dict[str, Any]:
         "title": _short(page, row.title),
         "kind": row.kind,
         "url": row.url and _short(page, row.url),
-        "bytes": row.size,
+        "bytes": row.length,
         "tokens": render.reading_tokens(row),
         "chunks": row.chunk_count,
         "promotion": row.promotion,

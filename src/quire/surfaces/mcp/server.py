@@ -449,7 +449,7 @@ def _resources(cursor: str, library: Library) -> ListResourcesResult:
             uri=f"quire://{quote(row.collection, safe='')}/{quote(row.path)}",
             name=text.on_one_line(row.address),
             mime_type=_mime_type(row.format),
-            size=row.size,
+            size=row.length,
         )
         for row in rows[page.start : end]
     ]
