@@ -20,6 +20,7 @@ from quire.errors import Damaged, LibraryError, QuireError
 from quire.library import Library
 from tests import postgres
 from tests.commands import run
+from tests.web_server import site
 from tests.words import WORDS
 
 TEXT = "# Okapi {0}\n\nThe okapi number {0} eats leaves.\n\n## Sleep\n\nIt sleeps at night {0}.\n"
@@ -443,3 +444,20 @@ def test_a_repair_keeps_the_tags_that_an_entry_was_given(tmp_path: Path) -> None
     assert doctor.repair(str(place), WORDS).lost == ()
     with Library.open(place, config=WORDS) as library:
         assert [row.kind for row in library.documents(tags=["animals"], kind="memory")] == ["memory"]
+
+
+def test_a_page_is_sound_and_its_links_are_made_again_from_its_url(tmp_path: Path) -> None:
+    """The links of a page begin from its URL, and it has no #tags."""
+    place, local = tmp_path / "library.db", override(WORDS, {"web": {"allow_hosts": ["127.0.0.1"]}})
+    with site() as web:
+        web.page("/a/b.md", b"# B\n\nSee [C](c.md), #notag.\n", content_type="text/markdown")
+        with Library.open(place, create=True, config=local) as library:
+            library.add(web.url("/a/b.md"))
+            assert doctor.examine(library) == []
+            before = all_of(library)
+        ((links, tags, *_),) = before.values()
+        assert (links, tags) == ([(0, web.url("/a/c.md"), "c")], None)
+        change(place, "DELETE FROM links")
+        doctor.repair(str(place), local)
+        with Library.open(place, config=local) as library:
+            assert all_of(library) == before
