@@ -20,6 +20,7 @@ from quire.errors import Damaged, LibraryError, QuireError
 from quire.library import Library
 from tests import postgres
 from tests.commands import run
+from tests.web_server import site
 from tests.words import WORDS
 
 TEXT = "# Okapi {0}\n\nThe okapi number {0} eats leaves.\n\n## Sleep\n\nIt sleeps at night {0}.\n"
@@ -361,3 +362,102 @@ def test_the_doctor_on_the_command_line(place: Path) -> None:
     said = json.loads(run(place.parent, "doctor", "--repair", "--json", "-L", "library.db")[0])
     assert (said["findings"], said["repaired"]["again"]) == ([], 1)
     assert "docs:2.md" in run(place.parent, "list", "-L", "library.db")[0]
+
+
+def vault(tmp_path: Path, url: str) -> Library:
+    """A library of notes with links, tags, aliases and fields, and one that was converted."""
+    notes = tmp_path / "vault"
+    notes.mkdir()
+    front = "---\naliases: [Start]\nstatus: draft\nrating: 4\ntags: [work]\n---\n"
+    (notes / "Home.md").write_text(f"{front}# Home\n\n[[Other|there]] #garden\n")
+    (notes / "Other.md").write_text("# Other\n\nBack to [[Start]] and [home](Home.md).\n")
+    (notes / "page.html").write_text("<h1>Page</h1><p>A wombat digs a long tunnel.</p>")
+    library = Library.open(url, create=True, config=WORDS)
+    library.add(notes)
+    library.add(content="# Text\n\nSee [[Home]].\n", path="text.md")
+    library.remember("The numbat hides from [[Home]].", tags=["animals"])
+    return library
+
+
+def all_of(library: Library) -> dict[str, tuple[object, ...]]:
+    """What is stored of each document besides its text. Entries are given theirs."""
+    store, found = library.store, dict[str, tuple[object, ...]]()
+    for row in library.documents(kind="document"):
+        links = [(link.number, link.target, link.key) for link in store.links(row.seq)]
+        said = (store.tags([row.seq]).get(row.seq), store.fields(row.seq), sorted(store.names(row.seq)))
+        found[row.address] = (links, *said, store.original_checksums([row.seq]).get(row.seq))
+    return found
+
+
+MISSING = {
+    "DELETE FROM tags WHERE tag <> 'animals'": "tags",
+    "INSERT INTO tags SELECT seq, 'planted' FROM documents WHERE path = 'Other.md'": "tags",
+    "DELETE FROM fields": "front-matter fields",
+    "UPDATE fields SET value = 'done' WHERE name = 'status'": "front-matter fields",
+    "UPDATE fields SET number = 5 WHERE name = 'rating'": "front-matter fields",
+    "INSERT INTO fields SELECT seq, 'status', 'x', NULL, NULL FROM documents": "front-matter fields",
+    "DELETE FROM names": "names",
+    "INSERT INTO names SELECT seq, 'planted' FROM documents": "names",
+    "DELETE FROM links": "links",
+    "DELETE FROM links WHERE number = 1": "links",
+    "DELETE FROM originals": "converted",
+}
+
+
+@pytest.mark.parametrize("statement", MISSING)
+def test_missing_and_planted_rows_are_noticed_and_made_again(tmp_path: Path, statement: str) -> None:
+    """Issue: all was well without links, tags, fields, names or originals."""
+    place = tmp_path / "library.db"
+    with vault(tmp_path, str(place)) as library:
+        assert doctor.examine(library) == []
+        before = all_of(library)
+    change(place, statement)
+    with Library.open(place, config=WORDS) as library:
+        assert all_of(library) != before
+        found = doctor.examine(library)
+        assert {problem.part for problem in found} == {"document"}
+        assert all(MISSING[statement] in problem.problem for problem in found)
+    assert doctor.repair(str(place), WORDS).lost == ()
+    with Library.open(place, config=WORDS) as library:
+        assert doctor.examine(library) == []
+        assert all_of(library) == before
+
+
+@pytest.mark.parametrize("fresh_url", postgres.DATABASES[1:], indirect=True)
+def test_missing_rows_on_a_server_are_noticed(tmp_path: Path, library_url: str) -> None:
+    """Issue: all was well without links, tags, fields or names."""
+    with vault(tmp_path, library_url) as library:
+        assert doctor.examine(library) == []
+        for table in ("tags", "fields", "names", "links"):
+            postgres.execute(library_url, f"DELETE FROM quire.{table} RETURNING 1")
+        problems = {problem.problem for problem in doctor.examine(library)}
+        wrong = "its links, tags, front-matter fields are not those that its text gives"
+        assert f"vault:Home.md: {wrong}" in problems
+        assert "vault:page.html: its names are not those that its text gives" in problems
+
+
+def test_a_repair_keeps_the_tags_that_an_entry_was_given(tmp_path: Path) -> None:
+    """An entry's tags are not in its text."""
+    place = tmp_path / "library.db"
+    vault(tmp_path, str(place)).close()
+    change(place, "UPDATE sections SET title = 'Another'")
+    assert doctor.repair(str(place), WORDS).lost == ()
+    with Library.open(place, config=WORDS) as library:
+        assert [row.kind for row in library.documents(tags=["animals"], kind="memory")] == ["memory"]
+
+
+def test_a_page_is_sound_and_its_links_are_made_again_from_its_url(tmp_path: Path) -> None:
+    """The links of a page begin from its URL, and it has no #tags."""
+    place, local = tmp_path / "library.db", override(WORDS, {"web": {"allow_hosts": ["127.0.0.1"]}})
+    with site() as web:
+        web.page("/a/b.md", b"# B\n\nSee [C](c.md), #notag.\n", content_type="text/markdown")
+        with Library.open(place, create=True, config=local) as library:
+            library.add(web.url("/a/b.md"))
+            assert doctor.examine(library) == []
+            before = all_of(library)
+        ((links, tags, *_),) = before.values()
+        assert (links, tags) == ([(0, web.url("/a/c.md"), "c")], None)
+        change(place, "DELETE FROM links")
+        doctor.repair(str(place), local)
+        with Library.open(place, config=local) as library:
+            assert all_of(library) == before

@@ -105,6 +105,31 @@ def test_odd_front_matter_has_bounded_fields() -> None:
     assert ("nan", "nan", None) in [(one.name, one.value, one.number) for one in found]
 
 
+def test_what_is_left_out_is_said() -> None:
+    """Vaults: no limit cuts in silence, and each is told with what there was."""
+    values = "".join(f"key{n}: {n}\n" for n in range(600))
+    names = ", ".join(f"n{n}" for n in range(600))
+    body = " ".join(f"#tag{n}" for n in range(1001)) + " [[a]]" * 20_001
+    found = links.of_tree(quire.tree(f"---\n{values}aliases: [{names}]\n---\n{body}\n", "note.md"))
+    assert found.problems == (
+        "only the first 20,000 of its 20,001 links are kept",
+        "only the first 1,000 of its 1,001 tags are kept",
+        "only the first 500 of its 600 aliases are kept",
+        "front matter has 600 values; the first 500 can be searched",
+    )
+    assert (len(found.links), len(found.tags), len(found.fields)) == (20_000, 1000, 1000)
+    values = "".join(f"key{n}: {n}\n" for n in range(500))
+    assert links.of_tree(quire.tree(f"---\n{values}tags: [a]\naliases: b\nnone:\n---\n")).problems == ()
+
+
+def test_tags_and_aliases_leave_room_for_other_fields() -> None:
+    """Vaults: a note with 1,500 tags lost its status."""
+    many = ", ".join(f"name{n}" for n in range(1500))
+    found = links.of_tree(quire.tree(f"---\ntags: [{many}]\naliases: [{many}]\nstatus: draft\n---\n")).fields
+    assert ("status", "draft") in [(one.name, one.value) for one in found]
+    assert len(found) == 1501
+
+
 def test_a_link_knows_its_section_and_line() -> None:
     """Vaults: what a section links to."""
     text = "# A\n\nä [[one]]\n\n## B\n\n[[two]]\n"

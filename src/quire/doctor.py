@@ -15,7 +15,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +29,15 @@ from quire.freshness import other_words
 from quire.ingest.prepare import made_by, prepare
 from quire.library import Library
 from quire.library.backups import remove, swap
+from quire.links import ALIASES, link_names
 from quire.location import Places
 from quire.progress import Progress, Silent
+from quire.sources.contents import is_converted
+from quire.sources.entries import KINDS
 from quire.sources.names import REPOSITORY
 from quire.stores import MAX_CHUNKS, DocumentRow, Filters, Prepared, Store, Version, active_model
 from quire.stores.checks import is_intact, row_check
-from quire.stores.rows import source_row
+from quire.stores.rows import ChunkRow, LinkRow, SectionRow, source_row
 from quire.version import VERSION
 
 if TYPE_CHECKING:
@@ -46,6 +50,11 @@ _SALVAGED = ("collection", "kind", "path", "format", "title", "source", "checksu
 _LARGEST = 1 << 40  # bytes of a library: a damaged header may say anything
 _MOST_TRIED = 100_000  # numbers of documents, where the highest cannot be read
 _FAULTS = (QuireError, sqlite3.Error, LookupError, TypeError, ValueError)  # of what is damaged
+# The values of a row that its text gives: many times faster than astuple.
+_SECTION, _CHUNK, _LINK = (
+    attrgetter(*[one.name for one in fields(kind)][own:])
+    for kind, own in ((SectionRow, 1), (ChunkRow, 2), (LinkRow, 1))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +127,37 @@ def _difference(store: Store, row: DocumentRow, config: Config) -> str:
     document = Document.restored(
         source, row.path, collection=row.collection, format=row.format, title=row.title
     )
-    fresh = prepare(document, config, row.kind, is_searched=bool(chunks))
-    same = [astuple(one)[1:] for one in sections] == list(map(tuple, fresh.sections))
-    same = same and [astuple(one)[2:] for one in chunks] == list(map(tuple, fresh.chunks))
-    return "" if same else "its sections or chunks are not those that its text gives"
+    fresh = prepare(document, config, row.kind, is_searched=bool(chunks), url=row.url)
+    same = list(map(_SECTION, sections)) == list(map(tuple, fresh.sections))
+    same = same and list(map(_CHUNK, chunks)) == list(map(tuple, fresh.chunks))
+    wrong = [*([] if same else ["sections or chunks"]), *_other_parts(store, row, fresh)]
+    if wrong:
+        return f"its {', '.join(wrong)} are not those that its text gives"
+    return "" if _has_its_original(store, row) else "what it was converted from is not known"
+
+
+def _other_parts(store: Store, row: DocumentRow, fresh: Prepared) -> Iterator[str]:
+    """The other parts of a document that are not those that its text gives."""
+    given = set(map(tuple, fresh.fields))
+    aliases = {value for name, value, *_ in given if name == ALIASES}
+    if list(map(_LINK, store.links(row.seq))) != list(map(tuple, fresh.links)):
+        yield "links"
+    if row.kind not in KINDS and set(store.tags([row.seq]).get(row.seq, ())) != set(fresh.tags):
+        yield "tags"  # an entry was given its own
+    if set(map(tuple, store.fields(row.seq))) != given:
+        yield "front-matter fields"
+    elif set(store.names(row.seq)) != {*link_names(row.path), *aliases}:
+        yield "names"
+
+
+def _has_its_original(store: Store, row: DocumentRow) -> bool:
+    """Whether a document that was converted from a file has the checksum of that file."""
+    return not _is_of_original(row) or row.seq in store.original_checksums([row.seq])
+
+
+def _is_of_original(row: DocumentRow) -> bool:
+    is_file = row.root is not None and (row.url is None or row.root.startswith(REPOSITORY))
+    return is_file and is_converted(row.path)
 
 
 def _outdated(library: Library) -> Iterator[Problem]:
@@ -293,8 +329,9 @@ def _prepared_from(found: dict[str, Any], config: Config) -> Prepared:
         raise ValueError(found["path"])
     names = {"collection": found["collection"], "format": found["format"], "title": found["title"]}
     document = Document.restored(found["source"], found["path"], **names)
-    kept = {name: found[name] for name in (*_KEPT, "tags", "versions", "original", "places")}
-    return replace(prepare(document, config, found["kind"]), **kept)
+    given = ("tags",) if found["kind"] in KINDS else ()  # those of others are in their texts
+    kept = {name: found[name] for name in (*_KEPT, *given, "versions", "original", "places")}
+    return replace(prepare(document, config, found["kind"], url=found["url"]), **kept)
 
 
 class _Copy:
@@ -351,12 +388,20 @@ class _Copy:
             document = Document.restored(
                 source, row.path, collection=row.collection, format=row.format, title=title
             )
-            cut = prepare(document, self.config, row.kind, is_searched=bool(row.chunk_count))
-            kept = {name: getattr(row, name) for name in _KEPT}
-            kept |= _sound_original(self.old.db, row.seq)
-            whole = replace(cut, versions=_sound_versions(self.old.db, row.seq), **kept)
+            cut = prepare(document, self.config, row.kind, is_searched=bool(row.chunk_count), url=row.url)
+            whole = replace(cut, versions=_sound_versions(self.old.db, row.seq), **self._kept(row))
             self.cut += 1
         self.target.write([whole])
+
+    def _kept(self, row: DocumentRow) -> dict[str, Any]:
+        """What a document keeps when its text is cut again."""
+        kept = {name: getattr(row, name) for name in _KEPT} | _sound_original(self.old.db, row.seq)
+        if _is_of_original(row) and not kept["original"]:
+            kept["mtime_ns"] = 0  # so its file is read again
+        if row.kind in KINDS:
+            with suppress(*_FAULTS):
+                kept["tags"] = self.old.tags([row.seq]).get(row.seq, ())
+        return kept
 
     def _as_it_is(self, row: DocumentRow) -> Prepared | None:
         """A document as it is stored; None if its parts are not those that its text gives."""

@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
-from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -25,10 +24,13 @@ from quire.tree import Tree
 
 MAX_LINKS = 20_000  # of a document
 _MAX_TARGET = 1000  # characters: a longer one is pasted text
-_MAX_FIELDS, _MAX_NAME, _MAX_VALUE = 500, 100, 200  # rows of a document, and characters
+_MAX_NAME, _MAX_VALUE = 100, 200  # characters
 _MAX_TAGS = 1000
 SELF = "#"  # the key of links within a document: no other name has this character
 ALIASES = "aliases"  # the field of other names
+_TAGS, _OTHERS = "tags", "others"
+_FIELD_LIMITS = {_OTHERS: 500, ALIASES: 500, _TAGS: _MAX_TAGS}  # values of a document
+_SEPARATE = {ALIASES: ALIASES, "tags": _TAGS, "tag": _TAGS}  # the fields that do not count among others
 MAX_ANCHOR = 12  # terms
 _MAX_DEPTH = 4  # of maps in front matter
 _ENDINGS = re.compile(r"\.(?:md|markdown|mdx|html?|rst|txt)$")
@@ -40,7 +42,7 @@ _TAG = re.compile(
     r"(?<![^\s])#((?=[\d/]*[^\d/\s])[^\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\\s]{1,100})"
 )
 _COMMENT = b"%%"
-_NUMBER = re.compile(r"[+-]?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?.{0,10})?")
 
 
@@ -74,23 +76,32 @@ class Extracted(NamedTuple):
     links: tuple[WrittenLink, ...]
     tags: tuple[str, ...]
     fields: tuple[Field, ...]
-    problem: str = ""  # why some are left out
+    problems: tuple[str, ...] = ()  # what is left out, and why
 
 
 def of_tree(tree: Tree, url: str | None = None) -> Extracted:
     """The links, tags and fields of a document. The links of a page begin from its URL; it has no #tags."""
     document = tree.document
-    tags, fields = list(_own_tags(document.metadata, document.tags)), tuple(_fields(document.metadata))
-    links, problem = tuple[WrittenLink, ...](), ""
+    tags, fields = list(_own_tags(document.metadata, document.tags)), _fields(document.metadata)
+    links, found = tuple[WrittenLink, ...](), list[tuple[Piece, tuple[str, str]]]()
     if document.format == "markdown" and _CANDIDATE.search(document.markup, document.content_start):
         body = document.markup[document.content_start :].encode()
         pieces = _outside_comments(body)
         found = [(one, where) for one in pieces if one.target is not None and (where := _target(one))]
-        if len(found) > MAX_LINKS:
-            problem = f"only the first {MAX_LINKS:,} of its {len(found):,} links are kept"
         links = tuple(_links(tree, body, found[:MAX_LINKS], url))
         tags += [] if url else _tags_in(body, pieces)
-    return Extracted(links, tuple(islice(dict.fromkeys(tags), _MAX_TAGS)), fields, problem)
+    kept_tags, kept_fields = tuple(dict.fromkeys(tags)), tuple(_within_limits(fields))
+    problems = (
+        _cut(MAX_LINKS, len(found), "links"),
+        _cut(_MAX_TAGS, len(kept_tags), "tags"),
+        *_left_out(fields),
+    )
+    return Extracted(links, kept_tags[:_MAX_TAGS], kept_fields, tuple(filter(None, problems)))
+
+
+def _cut(limit: int, count: int, things: str) -> str:
+    """What to say of things that are too many; "" if they are not."""
+    return f"only the first {limit:,} of its {count:,} {things} are kept" if count > limit else ""
 
 
 # ------------------------------------------------------------------------------------ links and tags
@@ -279,13 +290,29 @@ def _own_tags(metadata: Mapping[str, Any], tags: Sequence[str]) -> Iterator[str]
     yield from (name.lstrip("#") for name in front_matter.listed(value) if name.lstrip("#"))
 
 
-def _fields(metadata: Mapping[str, Any]) -> Iterator[Field]:
-    """The values of front matter, at most _MAX_FIELDS; those of a map inside have its name before theirs."""
-    found = dict[Field, None]()
-    for name, value in islice(_flat(metadata, "", 0), _MAX_FIELDS):
+def _fields(metadata: Mapping[str, Any]) -> dict[str, list[Field]]:
+    """The values of front matter: of tags, of aliases, and of all others, which have limits of their own.
+
+    Those of a map inside have its name before theirs.
+    """
+    found: dict[str, dict[Field, None]] = {name: {} for name in _FIELD_LIMITS}
+    for name, value in _flat(metadata, "", 0):
         if field := _field(name, value):
-            found[field] = None
-    yield from found
+            found[_SEPARATE.get(field.name, _OTHERS)][field] = None
+    return {name: list(fields) for name, fields in found.items()}
+
+
+def _within_limits(fields: Mapping[str, Sequence[Field]]) -> Iterator[Field]:
+    for name, own in fields.items():
+        yield from own[: _FIELD_LIMITS[name]]
+
+
+def _left_out(fields: Mapping[str, Sequence[Field]]) -> Iterator[str]:
+    """What to say of values that are too many. Those of tags are told with the #tags."""
+    yield _cut(_FIELD_LIMITS[ALIASES], len(fields[ALIASES]), ALIASES)
+    limit, count = _FIELD_LIMITS[_OTHERS], len(fields[_OTHERS])
+    if count > limit:
+        yield f"front matter has {count:,} values; the first {limit:,} can be searched"
 
 
 def _flat(value: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:

@@ -104,7 +104,7 @@ def _cut(
         chunks=chunk_rows(chunks),
         words=tuple(map(_words_of, chunks)),
         digests=tuple(map(digest_of, texts)),
-        warnings=(*document.warnings, *filter(None, [found.problem])),
+        warnings=(*document.warnings, *found.problems),
         links=tuple((*link,) for link in found.links),  # plain tuples, which workers send faster
         fields=tuple((*field,) for field in found.fields),
         **facts,
