@@ -781,3 +781,38 @@ def test_a_file_in_place_of_a_list_is_no_list(linked: tuple[Site, Library], path
             library.add(index)
     else:
         assert library.add(index).added == 2
+
+
+def with_member(source: Path, member: str, content: bytes) -> bytes:
+    """A copy of an archive with one more member."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            if name != member:
+                new.writestr(name, old.read(name))
+        new.writestr(member, content)
+    return packed.getvalue()
+
+
+ENCRYPTION = '<encryption><EncryptedData><EncryptionMethod Algorithm="{}"/></EncryptedData></encryption>'
+
+
+def test_encrypted_books_and_texts_say_so_and_hidden_fonts_do_not_matter() -> None:
+    """Issue: encrypted files of every format: books with a lock, OpenDocument and members of archives."""
+    book, text = FILES / "handbook.epub", FILES / "handbook.odt"
+    locked = ENCRYPTION.format("http://www.w3.org/2001/04/xmlenc#aes256-cbc").encode()
+    with pytest.raises(NotPrepared, match="is encrypted: only the program of its seller"):
+        readers.convert(with_member(book, "META-INF/encryption.xml", locked), "x.epub", DEFAULT.document)
+    fonts = ENCRYPTION.format("http://www.idpf.org/2008/embedding").encode()
+    found = readers.convert(with_member(book, "META-INF/encryption.xml", fonts), "x.epub", DEFAULT.document)
+    assert "Close the valve" in found.text
+    manifest = b"<m><f><encryption-data/></f></m>"
+    with pytest.raises(NotPrepared, match="is encrypted"):
+        readers.convert(with_member(text, "META-INF/manifest.xml", manifest), "x.odt", DEFAULT.document)
+    source = bytearray((FILES / "handbook.docx").read_bytes())
+    at = source.index(b"PK\x01\x02")
+    while at >= 0:  # the flag of each member in the directory of the archive
+        source[at + 8] |= 1
+        at = source.find(b"PK\x01\x02", at + 4)
+    with pytest.raises(NotPrepared, match="is encrypted"):
+        readers.convert(bytes(source), "x.docx", DEFAULT.document)
