@@ -128,6 +128,7 @@ def test_plain_values_are_those_of_yaml_1_2(written: str, value: object) -> None
         (yaml('a: 1\nb: "x\nc: 2\nd: 3'), "broken YAML: line 3: a quote is not closed"),
         (yaml("a: 1\nb: @home"), "broken YAML: line 3: a value begins with a sign that YAML reserves"),
         (yaml("a: 1\nword\nb: 2"), "broken YAML: line 3: a key has no `:`"),
+        (yaml("a: {{b}}\nb: @home"), "broken YAML: line 3: a value begins with a sign that YAML reserves"),
         (yaml("a: 1\nb: !x y"), "broken YAML: line 3: it has a tag that means nothing here"),
         (yaml("a: 1\n? [x]\n: 2"), "broken YAML: line 3: a list or a map cannot be a key"),
         (yaml("a: \x01"), "broken YAML: it has a control character"),

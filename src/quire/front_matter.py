@@ -71,8 +71,7 @@ def read_yaml(block: str) -> tuple[Mapping[str, Any], str | None]:
     """
     found, problem = _read_yaml(block)
     if problem and _MARKS.search(block):
-        quoted, still = _read_yaml("\n".join(map(_quoted, block.split("\n"))))
-        return (quoted, None) if still is None else (found, problem)
+        return _read_yaml("\n".join(map(_quoted, block.split("\n"))))
     return found, problem
 
 
