@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import quire
 from quire import readers
-from quire.config import DEFAULT, DocumentSettings, IngestSettings
+from quire.config import DEFAULT, DocumentSettings, IngestSettings, override
 from quire.document import Document, format_of
 from quire.errors import NotPrepared, NotText, SourceError, TooLarge
 from quire.library import Library
@@ -816,3 +816,26 @@ def test_encrypted_books_and_texts_say_so_and_hidden_fonts_do_not_matter() -> No
         at = source.find(b"PK\x01\x02", at + 4)
     with pytest.raises(NotPrepared, match="is encrypted"):
         readers.convert(bytes(source), "x.docx", DEFAULT.document)
+
+
+def test_a_file_whose_new_name_is_of_another_kind_is_read_again(tmp_path: Path) -> None:
+    """Issue: what is converted depends on the name: a page that was called text is a page now."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "p.md").write_text("<main><h1>Zebra</h1><p>Stripes.</p></main>")
+    (folder / "other.md").write_text("# Other\n")
+    with Library.open(tmp_path / "a.db", create=True, config=WORDS) as library:
+        library.add(folder)
+        (folder / "p.md").rename(folder / "p.html")
+        assert library.refresh().moved == 1
+        assert library.read("files:p.html").text == "# Zebra\n\nStripes.\n"
+
+
+def test_a_given_file_keeps_its_places_when_it_is_cut_again(tmp_path: Path) -> None:
+    """Issue: a location for every span, also after other settings cut the text."""
+    with Library.open(tmp_path / "a.db", create=True, config=WORDS) as library:
+        library.add(content=(FILES / "plant.pdf").read_bytes(), path="plant.pdf", collection="given")
+    changed = override(WORDS, {"chunk": {"strategy": "nodes"}})
+    with Library.open(tmp_path / "a.db", config=changed) as library:
+        assert library.refresh().updated == 1
+        assert library.search('"zebra4"').results[0].location == "page 8"

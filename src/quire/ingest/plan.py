@@ -18,6 +18,7 @@ from quire import redact
 from quire.document import format_of
 from quire.errors import Refused
 from quire.fingerprint import why_remade
+from quire.sources.contents import is_converted
 from quire.sources.files import SECRETS, FoundFile, PassedOver, Seen, Skipped
 from quire.stores import DocumentRow, SourceRow
 
@@ -311,8 +312,14 @@ class _Candidates:
 
 
 def is_cut_anew(row: DocumentRow, path: str) -> bool:
-    """Whether a rename changes more than the path: a title that is the file's name, or the format."""
-    return row.title == PurePosixPath(row.path).stem or row.format != format_of(path)
+    """Whether a rename changes more than the path: a title that is the name, the format, the reader."""
+    is_other = row.format != format_of(path) or _reader(row.path) != _reader(path)
+    return row.title == PurePosixPath(row.path).stem or is_other
+
+
+def _reader(path: str) -> str:
+    """The ending that tells how a file is converted; "" if it is not."""
+    return PurePosixPath(path).suffix.lower() if is_converted(path) else ""
 
 
 def after(held: Mapping[str, Held], plan: Plan, made_by: str) -> dict[str, Held]:

@@ -36,7 +36,9 @@ def remake_texts(store: Store, config: Config, remake: bool) -> Report:
             document = Document.restored(
                 store.source(row.seq), row.path, collection=row.collection, format=row.format, title=row.title
             )
-            new = prepare_alone(document, config, row.kind)
+            kept = {"original": store.original_checksums([row.seq]).get(row.seq, "")}
+            places = store.places([row.seq]).get(row.seq)
+            new = prepare_alone(document, config, row.kind, **kept, places=places)
             report.count(new, store.write([new])[0])
         except QuireError as error:
             report.failed.append(failed_by(row.address, error))
