@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from mcp import Client
 
 from quire import Document, Library
-from quire.errors import SettingError
+from quire.errors import NoResults, SettingError
 from quire.ingest.prepare import prepare
 from quire.sources.names import path_of
+from quire.stores import Filters
 from quire.surfaces.mcp.results import Results
 from tests.commands import run
 from tests.mcp_client import ask, call, parameters, said, talk
@@ -117,9 +119,9 @@ def test_a_removed_note_takes_its_links_along(vault: Library) -> None:
     vault.remove("vault:Home.md")
     assert back(vault, "vault:sub/Note.md") == []
     assert vault.store.check() == []
-    assert vault.store.has_fields(["status", "rating"]) == {"status", "rating"}
+    assert vault.store.has_fields(["status", "rating"], Filters()) == {"status", "rating"}
     vault.remove("vault:sub/Note.md")
-    assert vault.store.has_fields(["status", "rating"]) == set()
+    assert vault.store.has_fields(["status", "rating"], Filters()) == set()
 
 
 def test_links_stay_within_their_collection(vault: Library, tmp_path: Path) -> None:
@@ -316,6 +318,44 @@ def test_link_texts_keep_to_filters_and_demands(library_url: str, tmp_path: Path
 
 
 ROOT = "https://example.com/"
+
+
+def test_a_collection_is_searched_without_the_link_texts_of_others(library_url: str) -> None:
+    """Hostile text: one collection's text tells nothing of another's, even where a URL leads there."""
+    says = f"# Secret\n\nAbout [operation nightingale]({ROOT}plan.html) we keep still.\n"
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        pages = {"b": ("plan.html", "# Plan\n\nBirds sing.\n"), "c@1": ("own.md", "# Own\n\nBees hum.\n")}
+        made = [
+            prepare(Document.from_text(text, path, collection=name), WORDS, url=f"{ROOT}{path}")
+            for name, (path, text) in pages.items()
+        ]
+        made.append(prepare(Document.from_text(says, "note.md", collection="a"), WORDS))
+        library.store.write(made)
+        assert found(library, "operation nightingale") == {"note.md", "plan.html"}
+        assert found(library, "operation nightingale", collection="b") == set()
+        assert found(library, "operation nightingale", collection="a") == {"note.md"}
+
+
+def test_an_error_names_no_field_of_another_collection(library_url: str) -> None:
+    """Hostile text: an error about one collection says nothing of the fields of others; `x@*` are branches."""
+    texts = {"h": "secretfield: 1", "g": "colour: red", "x@1": "size: 1", "x@2": "weight: 2"}
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        for name, line in texts.items():
+            document = Document.from_text(f"---\n{line}\n---\n# Note\n\nText.\n", "n.md", collection=name)
+            library.store.write([prepare(document, WORDS)])
+        for ask in (library.documents, partial(library.search, "note"), partial(library.context, "note")):
+            for field in ("secretfeld", "secretfield"):
+                with pytest.raises(SettingError, match="no document in g has") as refused:
+                    ask(collection="g", where=[f"{field}=1"])
+                assert "Known: colour." in str(refused.value)
+            with pytest.raises(SettingError, match="Did you mean 'secretfield'"):
+                ask(where=["secretfeld=1"])
+        assert len(library.documents("x@*", where=["size=1"])) == 1
+        with pytest.raises(NoResults, match="nowhere"):
+            library.search("note", collection="nowhere", where=["size=1"])
+        with pytest.raises(SettingError, match="in x@2 has a front-matter field 'size'"):
+            library.documents("x", where=["size=1"])
+        assert found(library, "secretfield:1 note", collection="g") == {"n.md"}  # two words there
 
 
 def test_links_of_a_page_lead_to_pages(library_url: str) -> None:

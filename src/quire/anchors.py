@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from quire.linking import Destination, Finder
 from quire.result import Hit
-from quire.stores import LinkRow, Store
+from quire.stores import Filters, LinkRow, Store
 
 LinkText = tuple[float, str]  # how much a text of a link tells, and its terms
 OF_WHOLE = 0.3  # so much does a link to a whole document tell of its beginning: chosen by bench/links.py
@@ -26,14 +26,19 @@ _LEAST = 0.3  # of a text, that the query has to ask for
 
 
 def destinations(
-    store: Store, terms: Sequence[str], hits: Sequence[Hit], share: Callable[[frozenset[str]], float]
+    store: Store,
+    terms: Sequence[str],
+    hits: Sequence[Hit],
+    within: Filters,
+    share: Callable[[frozenset[str]], float],
 ) -> dict[Destination, LinkText]:
     """Where links lead whose texts a query has, each with the text that tells most.
 
-    `share` tells how much of a text's terms a query asks for, from 0 to 1.
+    Only links in the collections that the filters allow count: no other collection tells anything. `share`
+    tells how much of a text's terms a query asks for, from 0 to 1.
     """
     best = {(hit.document, hit.section) for hit in hits[:_FIRST]}
-    found = store.links_saying(_runs(terms), best, _MOST)
+    found = store.links_saying(_runs(terms), best, within.scope, _MOST)
     links = {(one.document, one.number): one for one in found}
     judged = {one: share(frozenset(one.split())) for one in {link.anchor for link in links.values()}}
     kept = sorted((text for text in judged if judged[text] >= _LEAST), key=lambda text: (-judged[text], text))

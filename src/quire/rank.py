@@ -168,7 +168,8 @@ class Ranking:
     def with_anchors(self, hits: list[Hit]) -> list[Hit]:
         """Hits with what the texts of links to their sections add, and with such sections, best first."""
         terms = [term for term in analyze.terms(self.asked.words) if term in self.wanted.weights]
-        led = destinations(self.store, terms, hits, self._heading) if terms and ANCHOR else {}
+        asked = self.store, terms, hits, self.filters, self._heading
+        led = destinations(*asked) if terms and ANCHOR else {}
         if not led:
             return hits
         chunks = self.store.first_chunks(led)

@@ -89,7 +89,7 @@ def _found(
     tokens: TokenSettings,
 ) -> Found:
     has_vector = meaning is not None and meaning.is_given
-    known = store.has_fields(names) if (names := query.possible_fields(text)) else ()
+    known = store.has_fields(names, filters.scope) if (names := query.possible_fields(text)) else ()
     asked = query.parse(text, may_be_empty=has_vector, fields=known)
     _check_indexed(store, filters)
     filters = _narrowed(filters, asked)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from quire import linking, reading, records, releases, retaking
-from quire.address import of_document, parse_id
+from quire.address import is_in_collection, of_document, parse_id
 from quire.document import Document
 from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
 from quire.ingest import named
@@ -125,17 +125,23 @@ class Passages(Embeddings):
         if kind is not None and kind not in _KINDS:
             raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
         filters = replace(filters_of(collection, paths, tags, where), kinds=(kind,) if kind else ())
+        filters = newest_versions(self.store, filters)[0] if collection else filters
         self._check_fields(filters)
-        return self.store.documents(newest_versions(self.store, filters)[0] if collection else filters)
+        return self.store.documents(filters)
 
     def _check_fields(self, filters: Filters) -> None:
-        """Raise SettingError for a condition on a field that no document has, naming the nearest."""
+        """Raise SettingError for a condition on a field that no document there has, naming the nearest."""
         names = dict.fromkeys(test.name for test in filters.fields if test.name != ALIASES)
-        known = self.store.has_fields(names) if names else ()
+        names = names if self._has_collection(filters.collection) else {}
+        known = self.store.has_fields(names, filters.scope) if names else ()
         for name in names:
             if name not in known:
-                close = nearest(name, self.store.field_names())
-                raise SettingError("where", f"no document has a front-matter field {name!r}. {close}")
+                close = nearest(name, self.store.field_names(filters.scope))
+                where = f" in {filters.collection}" if filters.collection else ""
+                raise SettingError("where", f"no document{where} has a front-matter field {name!r}. {close}")
+
+    def _has_collection(self, name: str | None) -> bool:
+        return name is None or any(is_in_collection(one, name) for one in self.store.collections())
 
     def document(self, address: str) -> DocumentRow | None:
         """One document by its address, path or id; None if there is none."""

@@ -35,6 +35,11 @@ class Filters:
     until: int | None = None  # and before then
     not_collections: tuple[str, ...] = ()  # none of them
 
+    @property
+    def scope(self) -> Filters:
+        """The same collections and kinds, without what narrows them further."""
+        return Filters(self.collection, self.kinds, not_collections=self.not_collections)
+
 
 class Dialect(Protocol):
     """How one database writes the conditions that differ."""
