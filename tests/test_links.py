@@ -42,6 +42,12 @@ def test_wikilinks_embeds_and_markdown_links_are_links() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["[a\nb](x.md)", "[a  \nb](x.md)", "[a\\\nb](x.md)", "[[x.md|a\nb]]"])
+def test_a_line_break_in_a_link_text_is_a_space(text: str) -> None:
+    """Vaults: the words around a soft or hard break stay words."""
+    assert [(link.target, link.text, link.anchor) for link in links_in(text)] == [("x.md", "a b", "b")]
+
+
 def test_a_bar_that_a_table_escapes_is_a_bar() -> None:
     """Vaults: in a table, Obsidian writes `[[Page\\|text]]`."""
     assert told("| a |\n|---|\n| [[Page\\|text]] |\n") == [("wikilink", "Page", "", "text")]

@@ -12,6 +12,7 @@ import pytest
 from mcp import Client
 
 from quire import Document, Library
+from quire.config import DEFAULT
 from quire.errors import NoResults, SettingError
 from quire.ingest.prepare import prepare
 from quire.sources.names import path_of
@@ -317,6 +318,37 @@ def test_link_texts_keep_to_filters_and_demands(library_url: str, tmp_path: Path
         assert found(library, "garbage collection", collection="other") == {"Note.md"}
 
 
+def daily(n: int, more: str = "") -> dict[str, str]:
+    return {
+        f"daily/{d:02}.md": f"# Day {d}\n\nRead [[Zettel 12|garbage collection]]. {more}\n" for d in range(n)
+    }
+
+
+@pytest.mark.parametrize("more", ["", "More on garbage collection.\n\n## Later\n\nGarbage collection again."])
+def test_what_many_notes_call_so_comes_before_them(library_url: str, tmp_path: Path, more: str) -> None:
+    """Vaults: the more notes link to a section by a name, the surer is that it is meant by the name."""
+    write(
+        tmp_path / "vault", {**ABOUT, **daily(12, more), "Else.md": "# Else\n\nNo garbage, no collection.\n"}
+    )
+    for config in (WORDS, DEFAULT):
+        with Library.open(library_url, create=True, config=config) as library:
+            library.add(tmp_path / "vault")
+            for query in ("garbage collection", "Garbage collection?", "what is garbage collection"):
+                paths = [result.path for result in library.search(query, limit=20).results]
+                assert "Zettel 12.md" in paths[:3], (query, paths)
+            within = library.search("garbage collection", paths=["daily/"]).results
+            assert {result.path[:6] for result in within} == {"daily/"}
+
+
+def test_a_text_that_leads_to_many_places_names_none(library_url: str, tmp_path: Path) -> None:
+    """Vaults: `next` leads from each page to another."""
+    pages = {f"{n:02}.md": f"# Page {n}\n\nText {n}. [Next page]({n + 1:02}.md)\n" for n in range(20)}
+    write(tmp_path / "vault", {**pages, "Layout.md": "# Next page\n\nHow to lay out the next page.\n"})
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(tmp_path / "vault")
+        assert library.search("next page").results[0].path == "Layout.md"
+
+
 ROOT = "https://example.com/"
 
 
@@ -337,7 +369,7 @@ def test_a_collection_is_searched_without_the_link_texts_of_others(library_url: 
 
 
 def test_an_error_names_no_field_of_another_collection(library_url: str) -> None:
-    """Hostile text: an error about one collection says nothing of the fields of others; `x@*` are branches."""
+    """Hostile text: an error about one collection names no field of others; `x@*` are branches."""
     texts = {"h": "secretfield: 1", "g": "colour: red", "x@1": "size: 1", "x@2": "weight: 2"}
     with Library.open(library_url, create=True, config=WORDS) as library:
         for name, line in texts.items():

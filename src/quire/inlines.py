@@ -13,6 +13,7 @@ import pyromark
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
 _LINKS = ("Link", "Image")  # what opens and ends
+_BREAKS = ("SoftBreak", "HardBreak")
 
 
 class Piece(NamedTuple):
@@ -31,6 +32,8 @@ def pieces_in(text: str) -> Iterator[Piece]:
     depth, said, in_code = 0, list[str](), False
     for event, span in _events(text):
         if type(event) is not dict:
+            if link and event in _BREAKS:
+                said.append(" ")
             continue
         if (words := event.get("Text")) is not None:
             if link:

@@ -242,7 +242,8 @@ class LinkIndex(Protocol):
     ) -> list[LinkRow]:
         """Some of the links that say exactly these terms, and those in sections that say something.
 
-        A section is a document and a position. Only links in documents within the filters count.
+        Those of the first terms come first. A section is a document and a position. Only links in documents
+        within the filters count.
         """
         ...
 

@@ -24,8 +24,9 @@ _NAMED = (
 )
 _ANY_TEXT = "SELECT 1 FROM quire.links WHERE anchor <> '' LIMIT 1"
 _SAYING = (
-    f"(SELECT {_COLUMNS} FROM quire.links AS l WHERE l.anchor <> '' AND l.anchor = ANY (%s) AND {{}} LIMIT %s)"
-    " UNION"
+    f"(SELECT {_COLUMNS} FROM unnest(%s::text[]) WITH ORDINALITY AS k (anchor, place) CROSS JOIN LATERAL"
+    f" (SELECT {_COLUMNS} FROM quire.links AS l WHERE l.anchor <> '' AND l.anchor = k.anchor AND {{}}"
+    " LIMIT %s) AS l ORDER BY k.place LIMIT %s) UNION"
     f" SELECT {_COLUMNS} FROM unnest(%s::bigint[], %s::integer[]) AS k (document, section)"
     " JOIN quire.links AS l ON l.document = k.document AND l.section = k.section WHERE l.anchor <> ''"
 )
@@ -57,7 +58,7 @@ class PostgresLinks(PostgresPart):
             return []
         wanted, (own, args) = list(sections), _of_documents("l", within)
         places = [document for document, _ in wanted], [section for _, section in wanted]
-        given = _texts(anchors), *args, limit, *places
+        given = _texts(anchors), *args, limit, limit, *places
         return [LinkRow(*one) for one in self.db.rows(_SAYING.format(own), given)]
 
     def _links(self, where: str, *args: Any) -> list[LinkRow]:

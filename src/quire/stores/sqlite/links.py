@@ -16,6 +16,10 @@ from quire.stores.sqlite.versions import SqliteVersions
 
 LINK_COLUMNS = ", ".join(field.name for field in fields(LinkRow))
 _LINKS = f"SELECT {LINK_COLUMNS}, crc FROM links"
+_SAYING = (  # a cross join keeps the order of the terms
+    f"SELECT {', '.join(f'links.{field.name}' for field in fields(LinkRow))}, crc FROM json_each(?) AS said"
+    " CROSS JOIN links ON anchor = said.value WHERE anchor <> ''"
+)
 _ADD_LINK = f"INSERT INTO links VALUES (?{', ?' * len(fields(LinkRow))})"
 _VALUES = "(SELECT value FROM json_each(?))"
 _NAMED = (
@@ -51,7 +55,7 @@ class SqliteLinks(SqliteVersions):
     ) -> list[LinkRow]:
         """Some of the links that say exactly these terms, and those in sections that say something."""
         own, args = _of_documents("links", within)
-        sql = f"{_LINKS} WHERE anchor <> '' AND anchor IN {_VALUES}{own} LIMIT ?"
+        sql = f"{_SAYING}{own} LIMIT ?"
         found = self.db.execute(sql, (json.dumps(list(anchors)), *args, limit)).fetchall()
         wanted = set(sections)
         there = self._in(f"{_LINKS} WHERE anchor <> '' AND document", {row for row, _ in wanted})
