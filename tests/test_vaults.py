@@ -167,8 +167,13 @@ def test_an_alias_is_found_as_a_title_is(vault: Library) -> None:
 def test_what_is_no_field_stays_a_word(vault: Library) -> None:
     """Vaults: `a:b`, `std::vector`, `http://x` and `error: foo` are words, unless there is such a field."""
     assert found(vault, "memory:objects") == {"Zettel 12.md"}
-    assert found(vault, "status:draft:x objects") == set()
-    for query in ("std::vector objects", "http://x objects", "error: objects", "status: objects"):
+    for query in (
+        "status:draft:x objects",
+        "std::vector objects",
+        "http://x objects",
+        "error: objects",
+        "status: objects",
+    ):
         assert "Zettel 12.md" in found(vault, query), query
 
 
@@ -208,7 +213,17 @@ REFUSED = [
     ("status", "has no field or no operator. Write it as in status=draft"),
     ("=draft", "has no field or no operator"),
     ("status=", "has no value"),
-    ("status=>1", "has no value"),
+    ("status=>1", "has another operator than = != > >= < <="),
+    ("status<>draft", "has another operator than = != > >= < <="),
+    ("date>=2026-3-20", "'2026-3-20' is not a date; write 2026-03-20"),
+    ("date=2026-3-20", "'2026-3-20' is not a date; write 2026-03-20"),
+    ("date>=2026/03/20", "'2026/03/20' is not a date; write 2026-03-20"),
+    ("date>=2026-13-01", "'2026-13-01' is not a date; write it as in 2026-03-20"),
+    ("date<2026-02-30", "'2026-02-30' is not a date"),
+    ("date>=yesterday", "'yesterday' is not a date; write it as in 2026-03-20"),
+    ("date>5", "'5' is not a date"),
+    ("rating>12,000", "'12,000' is not a number; write 12000"),
+    ("rating>many", "'many' is not a number; write it as in 12000"),
     ("tag>a", "a tag is compared with = or !="),
     ("", "has no field or no operator"),
 ]
@@ -222,6 +237,60 @@ def test_a_bad_condition_is_explained(vault: Library) -> None:
         assert wrong in str(refused.value)
         with pytest.raises(SettingError):
             vault.documents(where=[condition])
+        with pytest.raises(SettingError):
+            vault.context("home", where=[condition])
+
+
+def test_a_value_that_can_be_compared_is_taken(vault: Library) -> None:
+    """Vaults: a year, a month and a day are dates; texts are compared with texts; `=` takes any text."""
+    for condition in ("date>=2026", "date>=2026-01", "date<2026-01-01 10:30", "status>2", "date=unknown"):
+        vault.documents(where=[condition])
+    assert len(vault.documents(where=["date!=tbd"])) == len(NOTES)
+    assert vault.documents(where=["status='!x'"]) == []
+
+
+def test_conditions_are_counted(vault: Library) -> None:
+    """BAD_INPUTS: 2,000 conditions."""
+    with pytest.raises(SettingError, match="where: has 2,000 conditions; the most is 100"):
+        vault.search("home", where=["status=draft"] * 2000)
+    assert found(vault, "home", where=["status=draft"] * 100) == {"Home.md"}
+
+
+def notes_of(library: Library, query: str, **filters: object) -> tuple[str, ...]:
+    return library.search(query, **filters).notes  # type: ignore[arg-type]
+
+
+def test_a_filter_that_no_document_meets_is_words(vault: Library, tmp_path: Path) -> None:
+    """A pasted sentence has `status:500` in it, and means no front matter."""
+    write(tmp_path / "vault", {"Log.md": "# Log\n\nThe server answers status 500 and stops.\n"})
+    vault.refresh()
+    said = "No document has status:500, so it was searched as words."
+    for query in ("server answers status:500", "status:500", "status:500 status:500"):
+        assert vault.search(query).results[0].path == "Log.md", query
+        assert said in notes_of(vault, query)
+    assert found(vault, "home status:draft") == {"Home.md"}
+    assert notes_of(vault, "home status:draft") == ()
+    assert notes_of(vault, "server status:done tag:garden") == (
+        "No document is within these filters: tag garden, status=done.",
+    )
+
+
+def test_a_note_says_what_a_minus_excludes(vault: Library) -> None:
+    """Searching: what is excluded is said, and how to undo it."""
+    said = notes_of(vault, "twin OR far -status:draft -tag:work")[0]
+    assert said == (
+        "Excluded: all documents with status:draft or tag:work."
+        " Without the minus sign, only these are searched."
+    )
+    said = notes_of(vault, "home OR note -twin")[0]
+    assert said == "Excluded: twin. To search for such a word, leave out its minus sign."
+
+
+def test_a_filter_without_a_word_can_be_listed(vault: Library) -> None:
+    """Vaults: whoever searches for `tag:project` alone wants a list."""
+    with pytest.raises(SettingError, match="quire list --tag garden --where status=draft"):
+        vault.search("tag:#garden status:draft")
+    assert [row.path for row in vault.documents(tags=["#garden"], where=["status=draft"])] == ["Home.md"]
 
 
 def test_filters_apply_before_the_cut(library_url: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from quire.links import ALIASES, Field, link_names, moved_link
-from quire.stores.filters import Filters
+from quire.stores.filters import VALUE_KIND, Filters
 from quire.stores.postgres.database import CHUNK_ID, Connection, PostgresPart, copy_rows
 from quire.stores.postgres.filters import conditions
 from quire.stores.rows import LinkRow, NamedDocument, Prepared, link_of, storable
@@ -109,6 +109,12 @@ class PostgresLinks(PostgresPart):
             (_texts(names), *args),
         )
         return {one[0] for one in found}
+
+    def field_kinds(self, name: str, within: Filters) -> set[str]:
+        """Which kinds of values documents within the filters have in a field: number, date, text."""
+        own, args = _of_documents("f", within)
+        sql = f"SELECT DISTINCT {VALUE_KIND} FROM quire.fields AS f WHERE f.name = %s AND {own}"
+        return {row[0] for row in self.db.rows(sql, (storable(name), *args))}
 
     def field_names(self, within: Filters) -> list[str]:
         """The names of the fields that documents within the filters have, in order."""

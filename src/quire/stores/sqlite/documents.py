@@ -185,6 +185,12 @@ class SqliteDocuments(SqliteOriginals):
         )
         return [DocumentRow(*row) for row in rows]
 
+    def has_documents(self, filters: Filters) -> bool:
+        """Whether any document is within the filters."""
+        where, args = conditions(filters)
+        sql = f"SELECT 1 FROM documents AS d WHERE {' AND '.join(where) or 'true'} LIMIT 1"
+        return self.db.execute(sql, args).fetchone() is not None
+
     def document(self, collection: str | None, path: str) -> DocumentRow | None:
         """One document by its path, in any collection if none is named."""
         row = self.db.execute(

@@ -9,7 +9,7 @@ from typing import Any
 
 from quire.links import ALIASES, Field, link_names, moved_link
 from quire.stores.checks import row_check
-from quire.stores.filters import Filters
+from quire.stores.filters import VALUE_KIND, Filters
 from quire.stores.rows import LinkRow, NamedDocument, Prepared, link_of
 from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.versions import SqliteVersions
@@ -99,6 +99,12 @@ class SqliteLinks(SqliteVersions):
         own, args = _of_documents("fields", within)
         sql = f"SELECT 1 FROM fields WHERE name = ?{own} LIMIT 1"
         return {name for name in names if self.db.execute(sql, (name, *args)).fetchone()}
+
+    def field_kinds(self, name: str, within: Filters) -> set[str]:
+        """Which kinds of values documents within the filters have in a field: number, date, text."""
+        own, args = _of_documents("fields", within)
+        sql = f"SELECT DISTINCT {VALUE_KIND} FROM fields WHERE name = ?{own}"
+        return {row[0] for row in self.db.execute(sql, (name, *args))}
 
     def field_names(self, within: Filters) -> list[str]:
         """The names of the fields that documents within the filters have, in order."""
