@@ -20,6 +20,7 @@ from quire.stores import Filters
 from quire.surfaces.mcp.results import Results
 from tests.commands import run
 from tests.mcp_client import ask, call, parameters, said, talk
+from tests.schemas import make_schema
 from tests.words import WORDS
 
 NOTES = {
@@ -139,6 +140,8 @@ def test_an_alias_that_two_notes_have_leads_nowhere(vault: Library, tmp_path: Pa
     write(tmp_path / "vault", {"Second.md": "---\naliases: Start\n---\n# Second\n\nText.\n"})
     vault.refresh()
     assert out(vault, "vault:sub/Note.md")[0] is None
+    assert [link.same_alias for link in vault.links("vault:sub/Note.md").out] == [2, 0, 0]
+    assert [link.same_alias for link in vault.links("vault:Home.md").out] == [0] * 6
 
 
 def found(library: Library, query: str, **filters: object) -> set[str]:
@@ -157,6 +160,30 @@ def test_tags_and_fields_filter_a_search(vault: Library) -> None:
     assert found(vault, f"{words} status:draft") == {"Home.md"}
     assert found(vault, f"{words} Status:Done") == {"sub/Note.md"}
     assert {"Home.md"} == found(vault, words) - found(vault, f"{words} -status:draft")
+
+
+TAGS = {"#café/crème": "CAFÉ", "#Straße": "STRASSE", "#ΟΔΟΣ": "οδος", "#cafe\u0301": "café", "#Work": "#work"}
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_the_case_of_a_tag_does_not_matter_in_any_script(library_url: str, tag: str) -> None:
+    """Vaults: tags are compared without case and sign, on each database alike."""
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(content=f"# Note\n\nText {tag} here.\n", path="a.md", collection="n")
+        library.add(content="# Note\n\nText #caf here.\n", path="b.md", collection="n")
+        for wanted in (TAGS[tag], f"#{TAGS[tag].lstrip('#')}"):
+            assert [row.path for row in library.documents(tags=[wanted])] == ["a.md"]
+            assert [row.path for row in library.documents(where=[f"tag!={wanted}"])] == ["b.md"]
+            assert found(library, "note", tags=[wanted]) == found(library, f"note tag:{wanted}") == {"a.md"}
+
+
+def test_the_tags_of_an_earlier_library_are_found(library_url: str) -> None:
+    """Migrations: tags that an earlier Quire wrote are compared without case as well."""
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(content="# Note\n\nText #Café here.\n", path="a.md", collection="n")
+    make_schema(library_url, 11 if library_url.startswith("postgres") else 14)
+    with Library.open(library_url, config=WORDS) as library:
+        assert [row.path for row in library.documents(tags=["CAFÉ"])] == ["a.md"]
 
 
 def test_an_alias_is_found_as_a_title_is(vault: Library) -> None:
@@ -349,6 +376,9 @@ def test_the_command_prints_links(tmp_path: Path) -> None:
     ]
     told = json.loads(run(tmp_path, "links", "vault:Zettel 12.md", "--json")[0])
     assert [link["address"] for link in told["back"]] == ["vault:Home.md#home", "vault:sub/Note.md#note"]
+    write(tmp_path / "vault", {"Second.md": "---\naliases: Start\n---\n# Second\n\nText.\n"})
+    run(tmp_path, "refresh")
+    assert "→ Start (2 notes have this alias)" in run(tmp_path, "links", "vault:sub/Note.md")[0]
     listed, _ = run(tmp_path, "list", "--where", "date>=2026-01-01")
     assert listed.startswith("vault:Home.md")
 

@@ -214,6 +214,11 @@ def folded(text: str) -> str:
     return text.lower() if text.isascii() else normalize("NFC", text).casefold()
 
 
+def tag_key(tag: str) -> str:
+    """A tag as it is compared."""
+    return folded(tag.lstrip("#"))
+
+
 def stem_of(path: str) -> str:
     """A path as it is compared: without its ending, and a folder without its slash."""
     return _ENDINGS.sub("", folded(path).rstrip("/"))

@@ -162,10 +162,6 @@ class Documents(Protocol):
         """Documents by collection and path."""
         ...
 
-    def has_documents(self, filters: Filters) -> bool:
-        """Whether any document is within the filters."""
-        ...
-
     def document(self, collection: str | None, path: str) -> DocumentRow | None:
         """One document by its path, in any collection if none is named."""
         ...
@@ -271,6 +267,10 @@ class LinkIndex(Protocol):
 
     def has_fields(self, names: Iterable[str], within: Filters) -> set[str]:
         """Those of the names that some document within the filters has as a field."""
+        ...
+
+    def has_documents(self, filters: Filters) -> bool:
+        """Whether any document is within the filters."""
         ...
 
     def field_kinds(self, name: str, within: Filters) -> set[str]:

@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any, Protocol
 
 from quire.address import ALL_BRANCHES
-from quire.links import field_of
+from quire.links import field_of, tag_key
 from quire.query import FieldTest
 
 Condition = tuple[str, list[Any]]  # SQL, and the values in it
@@ -83,11 +83,11 @@ class Dialect(Protocol):
         ...
 
     def all_tags(self, tags: tuple[str, ...]) -> Condition:
-        """The document has all of these tags."""
+        """The document has all of these tags, which are folded."""
         ...
 
     def no_tag(self, tags: tuple[str, ...]) -> Condition:
-        """The document has none of these tags."""
+        """The document has none of these tags, which are folded."""
         ...
 
 
@@ -111,9 +111,9 @@ def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
     if filters.not_paths:
         yield dialect.no_path(filters.not_paths)
     if filters.tags:
-        yield dialect.all_tags(filters.tags)
+        yield dialect.all_tags(tuple(map(tag_key, filters.tags)))
     if filters.not_tags:
-        yield dialect.no_tag(filters.not_tags)
+        yield dialect.no_tag(tuple(map(tag_key, filters.not_tags)))
     for test in filters.fields:
         yield _on_field(test, dialect)
     if filters.documents:

@@ -166,11 +166,6 @@ class PostgresDocuments(PostgresWords, PostgresVectors, PostgresLinks, PostgresO
         )
         return [DocumentRow(*row) for row in rows]
 
-    def has_documents(self, filters: Filters) -> bool:
-        """Whether any document is within the filters."""
-        where, args = conditions(filters)
-        return bool(self.db.rows(f"SELECT 1 FROM quire.documents AS d WHERE {where or 'true'} LIMIT 1", args))
-
     def document(self, collection: str | None, path: str) -> DocumentRow | None:
         """One document by its path, in any collection if none is named."""
         rows = self.db.rows(

@@ -110,6 +110,11 @@ class PostgresLinks(PostgresPart):
         )
         return {one[0] for one in found}
 
+    def has_documents(self, filters: Filters) -> bool:
+        """Whether any document is within the filters."""
+        where, args = conditions(filters)
+        return bool(self.db.rows(f"SELECT 1 FROM quire.documents AS d WHERE {where or 'true'} LIMIT 1", args))
+
     def field_kinds(self, name: str, within: Filters) -> set[str]:
         """Which kinds of values documents within the filters have in a field: number, date, text."""
         own, args = _of_documents("f", within)

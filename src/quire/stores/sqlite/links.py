@@ -100,6 +100,12 @@ class SqliteLinks(SqliteVersions):
         sql = f"SELECT 1 FROM fields WHERE name = ?{own} LIMIT 1"
         return {name for name in names if self.db.execute(sql, (name, *args)).fetchone()}
 
+    def has_documents(self, filters: Filters) -> bool:
+        """Whether any document is within the filters."""
+        where, args = conditions(filters)
+        sql = f"SELECT 1 FROM documents AS d WHERE {' AND '.join(where) or 'true'} LIMIT 1"
+        return self.db.execute(sql, args).fetchone() is not None
+
     def field_kinds(self, name: str, within: Filters) -> set[str]:
         """Which kinds of values documents within the filters have in a field: number, date, text."""
         own, args = _of_documents("fields", within)
