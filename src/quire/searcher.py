@@ -101,7 +101,7 @@ def _found(
     else:
         asked, note = respelled(store, asked, filters.kinds)
         notes += [note] if note else []
-    asked = _excluding(store, asked, notes)
+    asked = _excluding(store, asked, filters, notes)
     meaning = ready(store, asked, filters, settings, meaning, notes)
     ranking = Ranking(store, asked, filters)
     hits, mode = ranked(ranking, settings, meaning, notes)
@@ -177,9 +177,10 @@ def _texts(terms: Iterable[Term], field: str) -> tuple[str, ...]:
     return tuple(term.text for term in terms if term.field == field)
 
 
-def _excluding(store: Store, asked: Query, notes: list[str]) -> Query:
-    """A query without exclusions that no document has; a note names those that remain."""
-    absent = [term for term in asked.left_out if not store.search_words(_only(asked, term), Filters(), 1)]
+def _excluding(store: Store, asked: Query, within: Filters, notes: list[str]) -> Query:
+    """A query without exclusions that no document there has; a note names those that remain."""
+    scope = within.scope
+    absent = [term for term in asked.left_out if not store.search_words(_only(asked, term), scope, 1)]
     kept = [term for term in asked.negated if term not in absent]
     words = [_shown(term) for term in kept if term in asked.left_out]
     filters = [_shown(term) for term in kept if term not in asked.left_out]
