@@ -465,6 +465,8 @@ def test_a_collection_is_searched_without_the_link_texts_of_others(library_url: 
         assert found(library, "operation nightingale") == {"note.md", "plan.html"}
         assert found(library, "operation nightingale", collection="b") == set()
         assert notes_of(library, "plan -nightingale", collection="b") == ()
+        assert "nightingale" in notes_of(library, "plan nightingle")[0]
+        assert notes_of(library, "plan nightingle", collection="b") == ()
         assert found(library, "operation nightingale", collection="a") == {"note.md"}
 
 

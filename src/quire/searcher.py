@@ -99,7 +99,7 @@ def _found(
         remade = "quire refresh --remake" if store.is_shared else "quire refresh"
         notes.append(f"Some words may not be found in this library: {other}. To remake them: {remade}")
     else:
-        asked, note = respelled(store, asked, filters.kinds)
+        asked, note = respelled(store, asked, filters.scope)
         notes += [note] if note else []
     asked = _excluding(store, asked, filters, notes)
     meaning = ready(store, asked, filters, settings, meaning, notes)
