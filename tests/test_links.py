@@ -42,6 +42,31 @@ def test_wikilinks_embeds_and_markdown_links_are_links() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["[a\nb](x.md)", "[a  \nb](x.md)", "[a\\\nb](x.md)", "[[x.md|a\nb]]"])
+def test_a_line_break_in_a_link_text_is_a_space(text: str) -> None:
+    """Vaults: the words around a soft or hard break stay words."""
+    assert [(link.target, link.text, link.anchor) for link in links_in(text)] == [("x.md", "a b", "b")]
+
+
+def test_the_size_of_what_is_embedded_is_no_text() -> None:
+    """Vaults: `![[Page|300]]` is 300 pixels wide."""
+    assert [text for *_, text in told("![[a|300]] ![[a|300x200]] ![[a|300 years]] [[a|300]]\n")] == [
+        "",
+        "",
+        "300 years",
+        "300",
+    ]
+
+
+def test_prices_are_no_formulas() -> None:
+    """Vaults: a dollar sign before a space, or alone, begins no formula."""
+    assert told("It costs $5, see [[a]], or $6. [the $x$ rule](b.md) $ [[c]] $\n") == [
+        ("wikilink", "a", "", ""),
+        ("markdown", "b.md", "", "the x rule"),
+        ("wikilink", "c", "", ""),
+    ]
+
+
 def test_a_bar_that_a_table_escapes_is_a_bar() -> None:
     """Vaults: in a table, Obsidian writes `[[Page\\|text]]`."""
     assert told("| a |\n|---|\n| [[Page\\|text]] |\n") == [("wikilink", "Page", "", "text")]
@@ -59,6 +84,8 @@ def test_a_bar_that_a_table_escapes_is_a_bar() -> None:
         "%%\n[[Page]]\n\n #tag\n%%\n",
         "\\[[Page]] \\#tag\n",
         "---\nkey: '[[Page]] #tag'\n---\n",
+        "Let $a[[Page]] #tag b$ be.\n",
+        "$$\n[[Page]] #tag\n$$\n",
         "[write](mailto:a@example.com) ![picture](a.png)\n",
     ],
 )
@@ -157,6 +184,8 @@ HOSTILE = {
     "<http://": 100_000,
     "#1": 500_000,
     "![[": 300_000,
+    "$a ": 300_000,
+    "$$": 500_000,
 }
 
 

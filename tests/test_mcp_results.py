@@ -224,7 +224,7 @@ def test_a_list_is_narrowed_by_path_tag_and_kind(place: Path) -> None:
     )
     assert out == "docs:draft.md  Draft  (about 14 tokens)\n"
     _, err = run(place, "list", "-L", "l.db", "--tag", "none", QUIRE_EMBED_MODEL="none", code=1)
-    assert err == "No document is within these filters.\n"
+    assert err == "No document is within these filters: tag none.\n"
     _, err = run(place, "list", "-L", "l.db", "--kind", "poem", QUIRE_EMBED_MODEL="none", code=2)
     assert "there is no 'poem'" in err
 

@@ -449,7 +449,7 @@ def test_what_is_not_there_is_told_from_no_match(library: Library) -> None:
     assert library.recall("deploy").notes == ("Nothing is remembered yet.",)
     library.remember("We deploy on Tuesdays.")
     assert library.recall("xyzzy").notes == ("No match in 1 memory (1 chunk in the library).",)
-    assert library.recall("deploy", tags="z").notes == ("Nothing remembered is within these filters.",)
+    assert library.recall("deploy", tags="z").notes == ("Nothing remembered is within these filters: tag z.",)
     with pytest.raises(NoResults, match="No collection 'memori'"):
         library.recall("deploy", collection="memori")
     for said in ("yesterday", "7", "2026-13-01", "999999w", "10000-01-01", "0001-01-01"):
@@ -496,7 +496,7 @@ def test_a_search_says_that_there_are_only_memories(library: Library) -> None:
     library.remember("We deploy on Tuesdays.")
     library.add(content="# Deploying\n", path="a.md")
     assert library.search("xyzzy").notes[0].startswith("No match in 1 document")
-    assert library.search("deploy", paths=["b"]).notes == ("No document is within these filters.",)
+    assert library.search("deploy", paths=["b"]).notes == ("No document is within these filters: path b.",)
     library.remove("content:a.md")
     only = "has no documents, only 1 memory. Search there with: quire recall"
     for text in ("deploy", "xyzzy"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import pytest
 from mcp import Client
 
 from quire import Document, Library
-from quire.errors import SettingError
+from quire.config import DEFAULT
+from quire.errors import NoResults, SettingError
 from quire.ingest.prepare import prepare
 from quire.sources.names import path_of
+from quire.stores import Filters
 from quire.surfaces.mcp.results import Results
 from tests.commands import run
 from tests.mcp_client import ask, call, parameters, said, talk
+from tests.schemas import make_schema
 from tests.words import WORDS
 
 NOTES = {
@@ -117,9 +121,9 @@ def test_a_removed_note_takes_its_links_along(vault: Library) -> None:
     vault.remove("vault:Home.md")
     assert back(vault, "vault:sub/Note.md") == []
     assert vault.store.check() == []
-    assert vault.store.has_fields(["status", "rating"]) == {"status", "rating"}
+    assert vault.store.has_fields(["status", "rating"], Filters()) == {"status", "rating"}
     vault.remove("vault:sub/Note.md")
-    assert vault.store.has_fields(["status", "rating"]) == set()
+    assert vault.store.has_fields(["status", "rating"], Filters()) == set()
 
 
 def test_links_stay_within_their_collection(vault: Library, tmp_path: Path) -> None:
@@ -136,6 +140,8 @@ def test_an_alias_that_two_notes_have_leads_nowhere(vault: Library, tmp_path: Pa
     write(tmp_path / "vault", {"Second.md": "---\naliases: Start\n---\n# Second\n\nText.\n"})
     vault.refresh()
     assert out(vault, "vault:sub/Note.md")[0] is None
+    assert [link.same_alias for link in vault.links("vault:sub/Note.md").out] == [2, 0, 0]
+    assert [link.same_alias for link in vault.links("vault:Home.md").out] == [0] * 6
 
 
 def found(library: Library, query: str, **filters: object) -> set[str]:
@@ -156,6 +162,30 @@ def test_tags_and_fields_filter_a_search(vault: Library) -> None:
     assert {"Home.md"} == found(vault, words) - found(vault, f"{words} -status:draft")
 
 
+TAGS = {"#café/crème": "CAFÉ", "#Straße": "STRASSE", "#ΟΔΟΣ": "οδος", "#cafe\u0301": "café", "#Work": "#work"}
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_the_case_of_a_tag_does_not_matter_in_any_script(library_url: str, tag: str) -> None:
+    """Vaults: tags are compared without case and sign, on each database alike."""
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(content=f"# Note\n\nText {tag} here.\n", path="a.md", collection="n")
+        library.add(content="# Note\n\nText #caf here.\n", path="b.md", collection="n")
+        for wanted in (TAGS[tag], f"#{TAGS[tag].lstrip('#')}"):
+            assert [row.path for row in library.documents(tags=[wanted])] == ["a.md"]
+            assert [row.path for row in library.documents(where=[f"tag!={wanted}"])] == ["b.md"]
+            assert found(library, "note", tags=[wanted]) == found(library, f"note tag:{wanted}") == {"a.md"}
+
+
+def test_the_tags_of_an_earlier_library_are_found(library_url: str) -> None:
+    """Migrations: tags that an earlier Quire wrote are compared without case as well."""
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(content="# Note\n\nText #Café here.\n", path="a.md", collection="n")
+    make_schema(library_url, 11 if library_url.startswith("postgres") else 14)
+    with Library.open(library_url, config=WORDS) as library:
+        assert [row.path for row in library.documents(tags=["CAFÉ"])] == ["a.md"]
+
+
 def test_an_alias_is_found_as_a_title_is(vault: Library) -> None:
     """Vaults: aliases are searchable."""
     assert vault.search("main page").results[0].path == "Home.md"
@@ -164,8 +194,13 @@ def test_an_alias_is_found_as_a_title_is(vault: Library) -> None:
 def test_what_is_no_field_stays_a_word(vault: Library) -> None:
     """Vaults: `a:b`, `std::vector`, `http://x` and `error: foo` are words, unless there is such a field."""
     assert found(vault, "memory:objects") == {"Zettel 12.md"}
-    assert found(vault, "status:draft:x objects") == set()
-    for query in ("std::vector objects", "http://x objects", "error: objects", "status: objects"):
+    for query in (
+        "status:draft:x objects",
+        "std::vector objects",
+        "http://x objects",
+        "error: objects",
+        "status: objects",
+    ):
         assert "Zettel 12.md" in found(vault, query), query
 
 
@@ -205,7 +240,17 @@ REFUSED = [
     ("status", "has no field or no operator. Write it as in status=draft"),
     ("=draft", "has no field or no operator"),
     ("status=", "has no value"),
-    ("status=>1", "has no value"),
+    ("status=>1", "has another operator than = != > >= < <="),
+    ("status<>draft", "has another operator than = != > >= < <="),
+    ("date>=2026-3-20", "'2026-3-20' is not a date; write 2026-03-20"),
+    ("date=2026-3-20", "'2026-3-20' is not a date; write 2026-03-20"),
+    ("date>=2026/03/20", "'2026/03/20' is not a date; write 2026-03-20"),
+    ("date>=2026-13-01", "'2026-13-01' is not a date; write it as in 2026-03-20"),
+    ("date<2026-02-30", "'2026-02-30' is not a date"),
+    ("date>=yesterday", "'yesterday' is not a date; write it as in 2026-03-20"),
+    ("date>5", "'5' is not a date"),
+    ("rating>12,000", "'12,000' is not a number; write 12000"),
+    ("rating>many", "'many' is not a number; write it as in 12000"),
     ("tag>a", "a tag is compared with = or !="),
     ("", "has no field or no operator"),
 ]
@@ -219,6 +264,60 @@ def test_a_bad_condition_is_explained(vault: Library) -> None:
         assert wrong in str(refused.value)
         with pytest.raises(SettingError):
             vault.documents(where=[condition])
+        with pytest.raises(SettingError):
+            vault.context("home", where=[condition])
+
+
+def test_a_value_that_can_be_compared_is_taken(vault: Library) -> None:
+    """Vaults: a year, a month and a day are dates; texts are compared with texts; `=` takes any text."""
+    for condition in ("date>=2026", "date>=2026-01", "date<2026-01-01 10:30", "status>2", "date=unknown"):
+        vault.documents(where=[condition])
+    assert len(vault.documents(where=["date!=tbd"])) == len(NOTES)
+    assert vault.documents(where=["status='!x'"]) == []
+
+
+def test_conditions_are_counted(vault: Library) -> None:
+    """BAD_INPUTS: 2,000 conditions."""
+    with pytest.raises(SettingError, match="where: has 2,000 conditions; the most is 100"):
+        vault.search("home", where=["status=draft"] * 2000)
+    assert found(vault, "home", where=["status=draft"] * 100) == {"Home.md"}
+
+
+def notes_of(library: Library, query: str, **filters: object) -> tuple[str, ...]:
+    return library.search(query, **filters).notes  # type: ignore[arg-type]
+
+
+def test_a_filter_that_no_document_meets_is_words(vault: Library, tmp_path: Path) -> None:
+    """A pasted sentence has `status:500` in it, and means no front matter."""
+    write(tmp_path / "vault", {"Log.md": "# Log\n\nThe server answers status 500 and stops.\n"})
+    vault.refresh()
+    said = "No document has status:500, so it was searched as words."
+    for query in ("server answers status:500", "status:500", "status:500 status:500"):
+        assert vault.search(query).results[0].path == "Log.md", query
+        assert said in notes_of(vault, query)
+    assert found(vault, "home status:draft") == {"Home.md"}
+    assert notes_of(vault, "home status:draft") == ()
+    assert notes_of(vault, "server status:done tag:garden") == (
+        "No document is within these filters: tag garden, status=done.",
+    )
+
+
+def test_a_note_says_what_a_minus_excludes(vault: Library) -> None:
+    """Searching: what is excluded is said, and how to undo it."""
+    said = notes_of(vault, "twin OR far -status:draft -tag:work")[0]
+    assert said == (
+        "Excluded: all documents with status:draft or tag:work."
+        " Without the minus sign, only these are searched."
+    )
+    said = notes_of(vault, "home OR note -twin")[0]
+    assert said == "Excluded: twin. To search for such a word, leave out its minus sign."
+
+
+def test_a_filter_without_a_word_can_be_listed(vault: Library) -> None:
+    """Vaults: whoever searches for `tag:project` alone wants a list."""
+    with pytest.raises(SettingError, match="quire list --tag garden --where status=draft"):
+        vault.search("tag:#garden status:draft")
+    assert [row.path for row in vault.documents(tags=["#garden"], where=["status=draft"])] == ["Home.md"]
 
 
 def test_filters_apply_before_the_cut(library_url: str, tmp_path: Path) -> None:
@@ -277,6 +376,9 @@ def test_the_command_prints_links(tmp_path: Path) -> None:
     ]
     told = json.loads(run(tmp_path, "links", "vault:Zettel 12.md", "--json")[0])
     assert [link["address"] for link in told["back"]] == ["vault:Home.md#home", "vault:sub/Note.md#note"]
+    write(tmp_path / "vault", {"Second.md": "---\naliases: Start\n---\n# Second\n\nText.\n"})
+    run(tmp_path, "refresh")
+    assert "→ Start (2 notes have this alias)" in run(tmp_path, "links", "vault:sub/Note.md")[0]
     listed, _ = run(tmp_path, "list", "--where", "date>=2026-01-01")
     assert listed.startswith("vault:Home.md")
 
@@ -315,7 +417,79 @@ def test_link_texts_keep_to_filters_and_demands(library_url: str, tmp_path: Path
         assert found(library, "garbage collection", collection="other") == {"Note.md"}
 
 
+def daily(n: int, more: str = "") -> dict[str, str]:
+    return {
+        f"daily/{d:02}.md": f"# Day {d}\n\nRead [[Zettel 12|garbage collection]]. {more}\n" for d in range(n)
+    }
+
+
+@pytest.mark.parametrize("more", ["", "More on garbage collection.\n\n## Later\n\nGarbage collection again."])
+def test_what_many_notes_call_so_comes_before_them(library_url: str, tmp_path: Path, more: str) -> None:
+    """Vaults: the more notes link to a section by a name, the surer is that it is meant by the name."""
+    write(
+        tmp_path / "vault", {**ABOUT, **daily(12, more), "Else.md": "# Else\n\nNo garbage, no collection.\n"}
+    )
+    for config in (WORDS, DEFAULT):
+        with Library.open(library_url, create=True, config=config) as library:
+            library.add(tmp_path / "vault")
+            for query in ("garbage collection", "Garbage collection?", "what is garbage collection"):
+                paths = [result.path for result in library.search(query, limit=20).results]
+                assert "Zettel 12.md" in paths[:3], (query, paths)
+            within = library.search("garbage collection", paths=["daily/"]).results
+            assert {result.path[:6] for result in within} == {"daily/"}
+
+
+def test_a_text_that_leads_to_many_places_names_none(library_url: str, tmp_path: Path) -> None:
+    """Vaults: `next` leads from each page to another."""
+    pages = {f"{n:02}.md": f"# Page {n}\n\nText {n}. [Next page]({n + 1:02}.md)\n" for n in range(20)}
+    write(tmp_path / "vault", {**pages, "Layout.md": "# Next page\n\nHow to lay out the next page.\n"})
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        library.add(tmp_path / "vault")
+        assert library.search("next page").results[0].path == "Layout.md"
+
+
 ROOT = "https://example.com/"
+
+
+def test_a_collection_is_searched_without_the_link_texts_of_others(library_url: str) -> None:
+    """Hostile text: one collection's text tells nothing of another's, even where a URL leads there."""
+    says = f"# Secret\n\nAbout [operation nightingale]({ROOT}plan.html) we keep still.\n"
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        pages = {"b": ("plan.html", "# Plan\n\nBirds sing.\n"), "c@1": ("own.md", "# Own\n\nBees hum.\n")}
+        made = [
+            prepare(Document.from_text(text, path, collection=name), WORDS, url=f"{ROOT}{path}")
+            for name, (path, text) in pages.items()
+        ]
+        made.append(prepare(Document.from_text(says, "note.md", collection="a"), WORDS))
+        library.store.write(made)
+        assert found(library, "operation nightingale") == {"note.md", "plan.html"}
+        assert found(library, "operation nightingale", collection="b") == set()
+        assert notes_of(library, "plan -nightingale", collection="b") == ()
+        assert "nightingale" in notes_of(library, "plan nightingle")[0]
+        assert notes_of(library, "plan nightingle", collection="b") == ()
+        assert found(library, "operation nightingale", collection="a") == {"note.md"}
+
+
+def test_an_error_names_no_field_of_another_collection(library_url: str) -> None:
+    """Hostile text: an error about one collection names no field of others; `x@*` are branches."""
+    texts = {"h": "secretfield: 1", "g": "colour: red", "x@1": "size: 1", "x@2": "weight: 2"}
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        for name, line in texts.items():
+            document = Document.from_text(f"---\n{line}\n---\n# Note\n\nText.\n", "n.md", collection=name)
+            library.store.write([prepare(document, WORDS)])
+        for ask in (library.documents, partial(library.search, "note"), partial(library.context, "note")):
+            for field in ("secretfeld", "secretfield"):
+                with pytest.raises(SettingError, match="no document in g has") as refused:
+                    ask(collection="g", where=[f"{field}=1"])
+                assert "Known: colour." in str(refused.value)
+            with pytest.raises(SettingError, match="Did you mean 'secretfield'"):
+                ask(where=["secretfeld=1"])
+        assert len(library.documents("x@*", where=["size=1"])) == 1
+        with pytest.raises(NoResults, match="nowhere"):
+            library.search("note", collection="nowhere", where=["size=1"])
+        with pytest.raises(SettingError, match="in x@2 has a front-matter field 'size'"):
+            library.documents("x", where=["size=1"])
+        assert found(library, "secretfield:1 note", collection="g") == {"n.md"}  # two words there
 
 
 def test_links_of_a_page_lead_to_pages(library_url: str) -> None:

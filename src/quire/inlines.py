@@ -1,7 +1,7 @@
 """Markdown to what stands in its lines: links with their texts, and the text outside links and code.
 
-Input: a text whose lines end in line feeds. Output: pieces in order, with byte offsets. Code, comments and
-raw HTML give none. Like markdown.py, this file knows the parser; it reads `[[wikilinks]]` too.
+Input: a text whose lines end in line feeds. Output: pieces in order, with byte offsets. Code, formulas,
+comments and raw HTML give none. Like markdown.py, this file knows the parser; it reads `[[wikilinks]]` too.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import pyromark
 
-_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS
+_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS | pyromark.Options.ENABLE_MATH
 _LINKS = ("Link", "Image")  # what opens and ends
+_BREAKS = ("SoftBreak", "HardBreak")
 
 
 class Piece(NamedTuple):
@@ -31,6 +32,8 @@ def pieces_in(text: str) -> Iterator[Piece]:
     depth, said, in_code = 0, list[str](), False
     for event, span in _events(text):
         if type(event) is not dict:
+            if link and event in _BREAKS:
+                said.append(" ")
             continue
         if (words := event.get("Text")) is not None:
             if link:
@@ -49,7 +52,7 @@ def pieces_in(text: str) -> Iterator[Piece]:
                 if depth == 0 and link:
                     yield link._replace(text="".join(said))
                     link = None
-        elif link and (code := event.get("Code")):
+        elif link and (code := event.get("Code") or event.get("InlineMath") or event.get("DisplayMath")):
             said.append(code)
 
 

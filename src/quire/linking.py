@@ -38,6 +38,7 @@ class LinkOut:
     form: str  # wikilink, embed or markdown
     written: str  # its target, as it is written
     target: str | None  # the address that it leads to; None if that is nothing in the library
+    same_alias: int = 0  # notes that have its target as an alias, if several do: then it leads nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ def links(store: Store, row: DocumentRow, address: str, start: int, end: int) ->
 def _out(finder: Finder, row: DocumentRow, link: LinkRow, place: Destination | None) -> LinkOut:
     standing = of_section(row.address, finder.slug_at(link))
     leads = finder.address(place) if place else None
-    return LinkOut(standing, link.line, _said(link), link.form, _written(link), leads)
+    same = 0 if place else finder.count_aliased(link, row)
+    return LinkOut(standing, link.line, _said(link), link.form, _written(link), leads, same)
 
 
 def _back(store: Store, row: DocumentRow, start: int, end: int) -> Iterator[LinkBack]:
@@ -171,9 +173,16 @@ class Finder:
 
     def _by_alias(self, link: LinkRow, source: DocumentRow) -> int | None:
         """The only document that has a name as an alias."""
-        known = self._aliases.get(folded(link.target), ())
-        found = {one.document for one in known if one.collection == source.collection}
+        found = self._aliased(link, source)
         return found.pop() if len(found) == 1 else None
+
+    def _aliased(self, link: LinkRow, source: DocumentRow) -> set[int]:
+        known = self._aliases.get(folded(link.target), ())
+        return {one.document for one in known if one.collection == source.collection}
+
+    def count_aliased(self, link: LinkRow, source: DocumentRow) -> int:
+        """How many documents have the target of a wikilink as an alias."""
+        return 0 if link.form == "markdown" else len(self._aliased(link, source))
 
     # ------------------------------------------------------------------------------- sections
 

@@ -42,6 +42,7 @@ _TAG = re.compile(
     r"(?<![^\s])#((?=[\d/]*[^\d/\s])[^\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\\s]{1,100})"
 )
 _COMMENT = b"%%"
+_SIZE = re.compile(r"\s*\d+(?:x\d+)?\s*")  # of an embedded picture
 _NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?.{0,10})?")
 
@@ -186,11 +187,15 @@ def _links(
     for number, ((piece, (path, fragment)), start, line) in enumerate(zip(found, starts, lines, strict=True)):
         if url is not None and path and piece.form == "markdown":
             path = urljoin(url, path)
-        # A text that is only the target says no more than that.
-        text = "" if piece.text == piece.target else as_title(" ".join(piece.text.split()))
+        text = "" if _says_nothing(piece) else as_title(" ".join(piece.text.split()))
         place = bisect_right(sections, start) - 1
         told = (piece.form, _storable(path), _storable(fragment)[:_MAX_TARGET], text)
         yield WrittenLink(number, place, start, line, *told, anchor_of(text), link_key(path, document.path))
+
+
+def _says_nothing(piece: Piece) -> bool:
+    """Whether the text of a link is only its target, or the size of what is shown."""
+    return piece.text == piece.target or (piece.form == "embed" and _SIZE.fullmatch(piece.text) is not None)
 
 
 def _chars(body: bytes, offsets: Sequence[int]) -> list[int]:
@@ -223,6 +228,11 @@ def anchor_of(text: str) -> str:
 def folded(text: str) -> str:
     """A name as it is compared."""
     return text.lower() if text.isascii() else normalize("NFC", text).casefold()
+
+
+def tag_key(tag: str) -> str:
+    """A tag as it is compared."""
+    return folded(tag.lstrip("#"))
 
 
 def stem_of(path: str) -> str:

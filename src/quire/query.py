@@ -41,6 +41,7 @@ _EXCLUDABLE = re.compile(r"(?=.*[^\W\d_]{3})(?!(?ai:[b-df-hj-np-tv-xz]{3,5})$)",
 _MOST_FIELDS = 64  # names in a query that may be fields
 _MOST_WORDS = 10  # with more words, quotes and minus signs are punctuation
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
+_PLAIN = re.compile(r"[\w./=-]+")  # what a shell takes as it is
 _ALPHANUMERIC = re.compile(r"[^\W_]")
 _SIGNS = {"Sm", "Sc", "So", "Cn", "Co"}  # emoji among them; Cn is an emoji newer than this Python
 
@@ -96,7 +97,9 @@ _OR, _AND = Term("OR"), Term("AND")
 _TEXT_FIELDS = ("", "title", "heading")  # of chunks; a term of another field says where to look
 _FIELDS = ("title", "heading", "path", "tag", "alias")  # that every library has
 _ONLY_NEGATED = "has only words to leave out: add one to look for"
-_ONLY_FILTERS = "has only filters, which say where to look: add a word to look for"
+_ONLY_FILTERS = (
+    "has only filters, which say where to look: add a word to look for, or list what is there with: "
+)
 _EMPTY = 'is empty: type some words, or a "phrase"'
 _LONG = f"Terms are cut to {MAX_CHARS} characters."
 _PROSE = "This is read as prose: its quotes and minus signs demand and leave out nothing."
@@ -131,7 +134,8 @@ def parse(text: str, max_terms: int = 64, *, may_be_empty: bool = False, fields:
     groups, negated = _groups(used), tuple(term for term in terms if term.negated)
     if not groups and not may_be_empty:
         only_filters = any(map(_is_filter, terms))
-        raise SettingError("query", _ONLY_NEGATED if negated else _ONLY_FILTERS if only_filters else _EMPTY)
+        listed = _listing(terms) if only_filters else _EMPTY
+        raise SettingError("query", _ONLY_NEGATED if negated else listed)
     notes = {
         f"Only the first {max_terms} terms are used.": len(found) > max_terms,
         _LONG: any(len(term.text) > MAX_CHARS for term, _ in found[:max_terms]),
@@ -140,6 +144,23 @@ def parse(text: str, max_terms: int = 64, *, may_be_empty: bool = False, fields:
     }
     filters = tuple(term for term in terms if _is_filter(term))
     return Query(text, groups, negated, filters, tuple(note for note, applies in notes.items() if applies))
+
+
+def _listing(terms: Iterable[Term]) -> str:
+    """What to do with a query that has only filters."""
+    options = [_option(term) for term in terms if _is_filter(term)]
+    return f"{_ONLY_FILTERS}quire list {' '.join(options)}"
+
+
+def _option(term: Term) -> str:
+    """A filter of a query as an option of the command line."""
+    if term.field in ("path", "tag"):
+        return f"--{term.field} {_in_shell(term.text.lstrip('#') if term.field == 'tag' else term.text)}"
+    return f"--where {_in_shell(f'{term.field}={term.text}')}"
+
+
+def _in_shell(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "'\\''") + "'"
 
 
 def _is_prose(items: list[Term]) -> bool:
@@ -244,6 +265,8 @@ def _is_filter(term: Term) -> bool:
 # -------------------------------------------------------------------------------- conditions
 
 _CONDITION = re.compile(r"([^=!<>]+)(!=|>=|<=|==?|>|<)(.*)", re.DOTALL)
+_OPERATOR_SIGNS = ("=", "<", ">", "!")
+_OPERATORS = "= != > >= < <="
 _LIKE_THIS = "Write it as in status=draft or date>=2026-01-01"
 
 
@@ -262,8 +285,12 @@ def parse_condition(text: str) -> FieldTest:
     if found is None or not found[1].strip():
         raise SettingError("where", f"{text[:MAX_CHARS]!r} has no field or no operator. {_LIKE_THIS}")
     name, operator, value = "-".join(found[1].casefold().split()), found[2], found[3].strip()
+    if value[:1] in _OPERATOR_SIGNS:
+        raise SettingError(
+            "where", f"{text[:MAX_CHARS]!r} has another operator than {_OPERATORS}. {_LIKE_THIS}"
+        )
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]
-    if not value or value[0] in "=<>!":
+    if not value:
         raise SettingError("where", f"{text[:MAX_CHARS]!r} has no value. {_LIKE_THIS}")
     return FieldTest(name, "=" if operator == "==" else operator, value)

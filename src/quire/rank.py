@@ -29,6 +29,7 @@ COVERED = 0.5  # for a chunk that has all words of a short question
 COVERS = 0.2  # for all words of a query, where meaning comes first: chosen by bench/memory.py
 WHOLE = 2.0  # for what a document has of the words and of the meaning, beyond what any chunk has
 ANCHOR = 0.5  # for a section that links with texts in the query lead to: chosen by bench/links.py
+NAMED = 1.1  # times the score of the second best, for a section that a query names as links do
 _ENOUGH = 5  # a heading with a fifth of what a query asks for counts in full
 _SHORT = 6  # words of a question, without stop words: in a longer one, each tells less
 _FIRST = 10  # hits by words: one of them has the most words
@@ -168,27 +169,30 @@ class Ranking:
     def with_anchors(self, hits: list[Hit]) -> list[Hit]:
         """Hits with what the texts of links to their sections add, and with such sections, best first."""
         terms = [term for term in analyze.terms(self.asked.words) if term in self.wanted.weights]
-        led = destinations(self.store, terms, hits, self._heading) if terms and ANCHOR else {}
+        asked = self.store, terms, hits, self.filters, self._heading
+        led = destinations(*asked) if terms and ANCHOR else {}
         if not led:
             return hits
         chunks = self.store.first_chunks(led)
         told = {chunks[place]: anchor for place, anchor in led.items() if place in chunks}
-        self._said = {chunk: frozenset(text.split()) for (chunk, _), (_, text) in told.items()}
+        self._said = {chunk: frozenset(anchor.text.split()) for (chunk, _), anchor in told.items()}
+        named = {chunk for (chunk, _), anchor in told.items() if anchor.is_name}
         found = [self._anchored(hit, told.pop((hit.chunk, hit.section), None)) for hit in hits]
         found += self._led_to(told)
+        found = _with_named(found, named) if named else found
         return sorted(found, key=lambda hit: (-hit.score, hit.chunk))
 
     def _anchored(self, hit: Hit, anchor: LinkText | None) -> Hit:
-        return hit.scoring(hit.score + ANCHOR * anchor[0]) if anchor else hit
+        return hit.scoring(hit.score + ANCHOR * anchor.share) if anchor else hit
 
     def _led_to(self, told: Mapping[tuple[int, int], LinkText]) -> Iterator[Hit]:
         """Hits that only links lead to, within the filters. What must be in a text is not looked for."""
         if self.asked.demanded or self.asked.left_out:
             return
         within = self._within({chunk // MAX_CHUNKS for chunk, _ in told})
-        for (chunk, section), (share, _) in told.items():
+        for (chunk, section), anchor in told.items():
             if chunk // MAX_CHUNKS in within:
-                yield Hit(chunk, chunk // MAX_CHUNKS, section, ANCHOR * share)
+                yield Hit(chunk, chunk // MAX_CHUNKS, section, ANCHOR * anchor.share)
 
     def _within(self, rows: set[int]) -> set[int]:
         """Those of the documents that the filters allow."""
@@ -232,6 +236,19 @@ class Ranking:
         asked_for = terms & self.wanted.weights.keys()
         share = len(asked_for) / len(terms) if terms else 0.0
         return share * min(1.0, _ENOUGH * self.wanted.share(asked_for))
+
+
+def _with_named(hits: Sequence[Hit], named: set[int]) -> list[Hit]:
+    """Hits of which those that a query names score more than the second best of other documents.
+
+    What many documents call so is what is asked for; those that link to it only mention it.
+    """
+    own, best = {hit.document for hit in hits if hit.chunk in named}, dict[int, float]()
+    for hit in hits:
+        if hit.document not in own:
+            best[hit.document] = max(hit.score, best.get(hit.document, hit.score))
+    floor = NAMED * min(sorted(best.values(), reverse=True)[:2], default=0.0)
+    return [hit.scoring(max(hit.score, floor)) if hit.chunk in named else hit for hit in hits]
 
 
 @lru_cache(maxsize=20_000)

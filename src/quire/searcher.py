@@ -25,6 +25,7 @@ from quire.result import Hit, Merged, Node, Result
 from quire.sources.entries import KINDS
 from quire.spelling import respelled
 from quire.stores import DocumentRow, Filters, Model, Store
+from quire.stores.filters import described
 from quire.tokens import budget_counter
 
 if TYPE_CHECKING:
@@ -89,18 +90,18 @@ def _found(
     tokens: TokenSettings,
 ) -> Found:
     has_vector = meaning is not None and meaning.is_given
-    known = store.has_fields(names) if (names := query.possible_fields(text)) else ()
+    known, unmet = _fields_in(store, text, filters)
     asked = query.parse(text, may_be_empty=has_vector, fields=known)
     _check_indexed(store, filters)
     filters = _narrowed(filters, asked)
-    notes = list(asked.notes)
+    notes = [*asked.notes, *unmet]
     if other := other_words(store):
         remade = "quire refresh --remake" if store.is_shared else "quire refresh"
         notes.append(f"Some words may not be found in this library: {other}. To remake them: {remade}")
     else:
-        asked, note = respelled(store, asked, filters.kinds)
+        asked, note = respelled(store, asked, filters.scope)
         notes += [note] if note else []
-    asked = _excluding(store, asked, notes)
+    asked = _excluding(store, asked, filters, notes)
     meaning = ready(store, asked, filters, settings, meaning, notes)
     ranking = Ranking(store, asked, filters)
     hits, mode = ranked(ranking, settings, meaning, notes)
@@ -128,6 +129,31 @@ def _found(
     return Found(asked.text, mode, tuple(results), tuple(notes), used)
 
 
+def _fields_in(store: Store, text: str, filters: Filters) -> tuple[set[str], list[str]]:
+    """The fields that a query filters by, and notes. What no document has is no filter: it is words."""
+    names = query.possible_fields(text)
+    known = store.has_fields(names, filters.scope) if names else set()
+    if not known:
+        return set(), []
+    terms = [
+        term for term in query.parse(text, may_be_empty=True, fields=known).filters if term.field in known
+    ]
+    met = {term.field for term in terms if _is_met(store, term, filters)}
+    unmet = [term for term in terms if term.field not in met]
+    notes = [f"No document has {_shown(term)}, so it was searched as words." for term in unmet]
+    return known - {term.field for term in unmet}, notes
+
+
+def _is_met(store: Store, term: Term, filters: Filters) -> bool:
+    return store.has_documents(replace(filters.scope, fields=tuple(_on_fields([term], "="))))
+
+
+def _shown(term: Term) -> str:
+    """A term as it is typed."""
+    text = f'"{term.text}"' if term.phrase else term.text
+    return f"{term.field}:{text}" if term.field else text
+
+
 def _narrowed(filters: Filters, asked: Query) -> Filters:
     """Filters that also keep to the paths, tags and fields in a query."""
     return replace(
@@ -151,13 +177,18 @@ def _texts(terms: Iterable[Term], field: str) -> tuple[str, ...]:
     return tuple(term.text for term in terms if term.field == field)
 
 
-def _excluding(store: Store, asked: Query, notes: list[str]) -> Query:
-    """A query without exclusions that no document has; a note names those that remain."""
-    absent = [term for term in asked.left_out if not store.search_words(_only(asked, term), Filters(), 1)]
+def _excluding(store: Store, asked: Query, within: Filters, notes: list[str]) -> Query:
+    """A query without exclusions that no document there has; a note names those that remain."""
+    scope = within.scope
+    absent = [term for term in asked.left_out if not store.search_words(_only(asked, term), scope, 1)]
     kept = [term for term in asked.negated if term not in absent]
-    if kept:
-        names = ", ".join(f"{term.field}:{term.text}" if term.field else term.text for term in kept)
-        notes.append(f"Excluded: {names}. To search for such a word, leave out its minus sign.")
+    words = [_shown(term) for term in kept if term in asked.left_out]
+    filters = [_shown(term) for term in kept if term not in asked.left_out]
+    if words:
+        notes.append(f"Excluded: {', '.join(words)}. To search for such a word, leave out its minus sign.")
+    if filters:
+        said = "Without the minus sign, only these are searched."
+        notes.append(f"Excluded: all documents with {' or '.join(filters)}. {said}")
     return asked.without(absent) if absent else asked
 
 
@@ -397,7 +428,7 @@ def _no_match(store: Store, asked: Query, filters: Filters) -> str:
     if not documents:
         _check_documents(store, filters)
         what = "Nothing remembered" if set(filters.kinds) & set(KINDS) else "No document"
-        return f"{what} is within these filters."
+        return f"{what} {described(filters)}"
     close = nearest(asked.text, [row.title for row in documents[:5000]])
     said = f" {close}" if close.startswith("Did") else ""
     return f"No match in {_counted_kinds(documents)} ({chunks} in the library).{said}"

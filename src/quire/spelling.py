@@ -33,19 +33,20 @@ _TWICE = range(8, 17)  # letters of a word with two edits: more would take long,
 _REPLACED = 4  # words of one query
 _TRIED = 4  # terms that may be the one that was meant, those of most chunks
 _SAMPLE = 20  # chunks in which the words of a term are read
+_EVERYWHERE = Filters()
 _PLAIN = re.compile(r"[(\['‘]*(?P<word>[^\W\d_]+)[)\]'’.,;:!?…]*")
 
 
-def respelled(store: Store, asked: Query, kinds: tuple[str, ...] = ()) -> tuple[Query, str]:
+def respelled(store: Store, asked: Query, within: Filters = _EVERYWHERE) -> tuple[Query, str]:
     """A query with close words for those that no chunk has, and a note; "" if nothing was replaced.
 
-    The close words are those of documents of some kinds; () are all.
+    The close words are those of documents within the filters.
     """
     plain = {term: word for group in asked.groups for term in group if (word := plain_word(term))}
     # All words are counted at once: a store may keep the counts, and the search needs them next.
     known = store.term_counts(_terms(asked)) if plain else {}
     absent = [term for term, word in plain.items() if _term(word) not in known]
-    close = {term: word for term in absent[:_REPLACED] if (word := _closest(store, plain[term], kinds))}
+    close = {term: word for term in absent[:_REPLACED] if (word := _closest(store, plain[term], within))}
     if not close:
         return asked, ""
     right = {term: replace(term, text=word) for term, word in close.items()}
@@ -128,7 +129,7 @@ def _alphabet(word: str) -> str:
     return next((letters for letters in _ALPHABETS if word[:1] in letters), "")
 
 
-def _closest(store: Store, typed: str, kinds: tuple[str, ...]) -> str:
+def _closest(store: Store, typed: str, within: Filters) -> str:
     """The word of the library that was probably meant; "" if none is close, or if it is a stop word."""
     word = analyze.fold(typed)
     for made in (one_edit, two_edits)[: most_edits(word)]:
@@ -139,7 +140,7 @@ def _closest(store: Store, typed: str, kinds: tuple[str, ...]) -> str:
         ranked = sorted(counts, key=lambda term: (-counts[term], term))[:_TRIED]
         if ranked and ranked[0] in analyze.STOP:
             return ""
-        texts = {term: _sample(store, edit_of[term], kinds) for term in ranked}
+        texts = {term: _sample(store, edit_of[term], within) for term in ranked}
         found = [near for term in ranked if (near := _as_written(term, texts[term], word))]
         if found:
             return min(found, key=lambda near: near[:2])[2]
@@ -179,10 +180,10 @@ def _words_of(term: str, texts: Iterable[str]) -> Iterator[str]:
         yield from (word for word in found if word.isalpha() and len(word) >= _SHORTEST)
 
 
-def _sample(store: Store, word: str, kinds: tuple[str, ...]) -> Iterator[str]:
+def _sample(store: Store, word: str, within: Filters) -> Iterator[str]:
     """Texts that have the term of a word: chunks, and the headings above them."""
     asked = Query(word, ((Term(word),),), (), (), ())
-    hits = store.search_words(asked, Filters(kinds=kinds), _SAMPLE)
+    hits = store.search_words(asked, within, _SAMPLE)
     for chunk in store.chunks(hit.chunk for hit in hits).values():
         yield store.passage(chunk.document, chunk.byte_start, chunk.byte_end)
     for section in store.lineages({(hit.document, hit.section) for hit in hits}).values():

@@ -60,8 +60,8 @@ class Finding(Passages):
         *,
         explain: bool,
     ) -> Found:
-        self._check_fields(filters)
         filters, notes = newest_versions(self.store, filters)
+        self._check_fields(filters)
         found = self._search_within(query, vector, filters, settings, explain=explain)
         return replace(found, notes=(*found.notes, *notes))
 
@@ -134,6 +134,7 @@ class Finding(Passages):
         self, query: str, filters: Filters, search: SearchSettings, settings: ContextSettings, include: str
     ) -> Context:
         filters, notes = newest_versions(self.store, filters)
+        self._check_fields(filters)
         found = self._search_within(query, None, filters, search, explain=True)
         sources: dict[int, Source] = {}
         critical = [self._pack_source(row, sources) for row in self._critical(filters)]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from quire import linking, reading, records, releases, retaking
-from quire.address import of_document, parse_id
+from quire.address import is_in_collection, of_document, parse_id
 from quire.document import Document
 from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
 from quire.ingest import named
@@ -23,30 +23,40 @@ from quire.records import StoredChunk, StoredSection
 from quire.result import Reading, Result
 from quire.sources import entries
 from quire.stores import DocumentRow, Filters, Store, active_model
+from quire.stores.filters import wrong_value
 from quire.tree import Tree
 
 log = logging.getLogger("quire")
 _FEW = 4  # chunks that are embedded before an answer
 _KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
 
-
 _TAGS = ("tag", "tags")
+_MOST_CONDITIONS = 100  # on front matter; SQLite takes expressions of at most 1,000 levels
 
 
 def filters_of(
     collection: str | None, paths: Iterable[str], tags: Iterable[str], where: Iterable[str] = ()
 ) -> Filters:
     """Filters of what a caller names. Raises SettingError for a condition that is none."""
-    tests = [parse_condition(one) for one in where]
+    conditions = tuple(where)
+    if len(conditions) > _MOST_CONDITIONS:
+        problem = f"has {len(conditions):,} conditions; the most is {_MOST_CONDITIONS}"
+        raise SettingError("where", problem)
+    tests = [parse_condition(one) for one in conditions]
     fields = (replace(one, name=ALIASES) if one.name == "alias" else one for one in tests)
     return Filters(
         collection,
         (),
         given_names(paths, "paths"),
-        tags=(*given_names(tags, "tags"), *_tested(tests, "=")),
+        tags=(*_given_tags(tags), *_tested(tests, "=")),
         not_tags=_tested(tests, "!="),
         fields=tuple(one for one in fields if one.name not in _TAGS),
     )
+
+
+def _given_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags without their signs."""
+    return given_names((tag.lstrip("#") for tag in tags), "tags")
 
 
 def _tested(tests: Iterable[FieldTest], operator: str) -> tuple[str, ...]:
@@ -125,17 +135,26 @@ class Passages(Embeddings):
         if kind is not None and kind not in _KINDS:
             raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
         filters = replace(filters_of(collection, paths, tags, where), kinds=(kind,) if kind else ())
+        filters = newest_versions(self.store, filters)[0] if collection else filters
         self._check_fields(filters)
-        return self.store.documents(newest_versions(self.store, filters)[0] if collection else filters)
+        return self.store.documents(filters)
 
     def _check_fields(self, filters: Filters) -> None:
-        """Raise SettingError for a condition on a field that no document has, naming the nearest."""
+        """Raise SettingError for a condition on a field that no document there has, naming the nearest."""
         names = dict.fromkeys(test.name for test in filters.fields if test.name != ALIASES)
-        known = self.store.has_fields(names) if names else ()
+        names = names if self._has_collection(filters.collection) else {}
+        known = self.store.has_fields(names, filters.scope) if names else ()
         for name in names:
             if name not in known:
-                close = nearest(name, self.store.field_names())
-                raise SettingError("where", f"no document has a front-matter field {name!r}. {close}")
+                close = nearest(name, self.store.field_names(filters.scope))
+                where = f" in {filters.collection}" if filters.collection else ""
+                raise SettingError("where", f"no document{where} has a front-matter field {name!r}. {close}")
+        for test in filters.fields if names else ():
+            if problem := wrong_value(test, self.store.field_kinds(test.name, filters.scope)):
+                raise SettingError("where", problem)
+
+    def _has_collection(self, name: str | None) -> bool:
+        return name is None or any(is_in_collection(one, name) for one in self.store.collections())
 
     def document(self, address: str) -> DocumentRow | None:
         """One document by its address, path or id; None if there is none."""

@@ -238,11 +238,12 @@ class LinkIndex(Protocol):
         ...
 
     def links_saying(
-        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], limit: int
+        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], within: Filters, limit: int
     ) -> list[LinkRow]:
         """Some of the links that say exactly these terms, and those in sections that say something.
 
-        A section is a document and a position.
+        Those of the first terms come first. A section is a document and a position. Only links in documents
+        within the filters count.
         """
         ...
 
@@ -264,12 +265,20 @@ class LinkIndex(Protocol):
         """The front-matter fields of a document, by name and value."""
         ...
 
-    def has_fields(self, names: Iterable[str]) -> set[str]:
-        """Those of the names that some document has as a field."""
+    def has_fields(self, names: Iterable[str], within: Filters) -> set[str]:
+        """Those of the names that some document within the filters has as a field."""
         ...
 
-    def field_names(self) -> list[str]:
-        """The names of all fields."""
+    def has_documents(self, filters: Filters) -> bool:
+        """Whether any document is within the filters."""
+        ...
+
+    def field_kinds(self, name: str, within: Filters) -> set[str]:
+        """Which kinds of values documents within the filters have in a field: number, date, text."""
+        ...
+
+    def field_names(self, within: Filters) -> list[str]:
+        """The names of the fields that documents within the filters have, in order."""
         ...
 
 

@@ -7,15 +7,18 @@ between databases is in their Dialects; the filters and their order are here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Protocol
 
 from quire.address import ALL_BRANCHES
-from quire.links import field_of
+from quire.links import field_of, tag_key
 from quire.query import FieldTest
 
 Condition = tuple[str, list[Any]]  # SQL, and the values in it
+VALUE_KIND = "CASE WHEN number IS NOT NULL THEN 'number' WHEN date IS NOT NULL THEN 'date' ELSE 'text' END"
+_NAMED = 8  # filters that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,27 @@ class Filters:
     since: int | None = None  # milliseconds: last written then or later
     until: int | None = None  # and before then
     not_collections: tuple[str, ...] = ()  # none of them
+
+    @property
+    def scope(self) -> Filters:
+        """The same collections and kinds, without what narrows them further."""
+        return Filters(self.collection, self.kinds, not_collections=self.not_collections)
+
+
+def described(filters: Filters, kind: str = "") -> str:
+    """The sentence that nothing is within some filters, without its subject."""
+    names = [
+        *([f"collection {filters.collection}"] if filters.collection else []),
+        *([f"kind {kind}"] if kind else []),
+        *(f"path {path}" for path in (*filters.paths, *filters.query_paths)),
+        *(f"not path {path}" for path in filters.not_paths),
+        *(f"tag {tag}" for tag in filters.tags),
+        *(f"not tag {tag}" for tag in filters.not_tags),
+        *(f"{test.name}{test.operator}{test.value}" for test in filters.fields),
+        *(["the times"] if (filters.since, filters.until) != (None, None) else []),
+    ]
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"is within these filters: {', '.join(names[:_NAMED])}{more}." if names else "is there."
 
 
 class Dialect(Protocol):
@@ -59,11 +83,11 @@ class Dialect(Protocol):
         ...
 
     def all_tags(self, tags: tuple[str, ...]) -> Condition:
-        """The document has all of these tags."""
+        """The document has all of these tags, which are folded."""
         ...
 
     def no_tag(self, tags: tuple[str, ...]) -> Condition:
-        """The document has none of these tags."""
+        """The document has none of these tags, which are folded."""
         ...
 
 
@@ -87,9 +111,9 @@ def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
     if filters.not_paths:
         yield dialect.no_path(filters.not_paths)
     if filters.tags:
-        yield dialect.all_tags(filters.tags)
+        yield dialect.all_tags(tuple(map(tag_key, filters.tags)))
     if filters.not_tags:
-        yield dialect.no_tag(filters.not_tags)
+        yield dialect.no_tag(tuple(map(tag_key, filters.not_tags)))
     for test in filters.fields:
         yield _on_field(test, dialect)
     if filters.documents:
@@ -108,6 +132,8 @@ def _in_collection(name: str, value: str) -> Condition:
 
 
 _YEAR = re.compile(r"\d{4}")
+_LIKE_DATE = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?(?:[t ].*)?")
+_APART = re.compile(r"[,_'’\s]")  # what people write between the digits of a number
 _PART_OF_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d(?:t\d\d:\d\d.{0,13})?)?")
 
 
@@ -136,3 +162,46 @@ def _compared(test: FieldTest, operator: str, one: str) -> Condition:
         either.append(f"f.number IS NULL AND f.date IS NULL AND f.value {operator} {one}")
         values.append(given.value)
     return " OR ".join(either), values
+
+
+def wrong_value(test: FieldTest, kinds: Container[str]) -> str:
+    """What is wrong with a value that the values of a field cannot be compared with; "" if nothing is.
+
+    `kinds` are those of the field's values: number, date, text.
+    """
+    given = field_of(test.name, test.value)
+    has_date_form, is_equality = _LIKE_DATE.fullmatch(given.value) is not None, test.operator in ("=", "!=")
+    if (is_equality or "text" in kinds) and not (has_date_form and "date" in kinds):
+        return ""
+    if "number" in kinds and given.number is not None:
+        return ""
+    if "date" in kinds:
+        return "" if _is_date(given.value) else f"{test.value!r} is not a date; write {_as_date(given.value)}"
+    digits = _APART.sub("", given.value)
+    like = digits if field_of("", digits).number is not None else "it as in 12000 or 0.5"
+    return f"{test.value!r} is not a number; write {like}"
+
+
+def _is_date(value: str) -> bool:
+    """Whether a value is a date of the calendar, or the year or month of one."""
+    dated = value.replace(" ", "t", 1)
+    if _YEAR.fullmatch(dated):
+        return True
+    return _PART_OF_DATE.fullmatch(dated) is not None and _is_day(f"{dated[:10]}-01"[:10])
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _as_date(value: str) -> str:
+    """A date as it must be written, if that can be told; else an example."""
+    if found := _LIKE_DATE.fullmatch(value):
+        written = "-".join(part.zfill(2) for part in found.groups() if part)
+        if _is_date(written):
+            return written
+    return "it as in 2026-03-20"

@@ -11,8 +11,8 @@ from quire.stores.rows import storable
 
 # A tag is also the tags within it: `a` is `a/b`, too.
 _HAS_TAG = (
-    "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND (lower(t.tag) = lower(wanted)"
-    " OR starts_with(lower(t.tag), lower(wanted) || '/')))"
+    "EXISTS (SELECT 1 FROM quire.tags AS t WHERE t.document = d.seq AND (t.folded = wanted"
+    " OR starts_with(t.folded, wanted || '/')))"
 )
 
 

@@ -7,7 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from quire.links import ALIASES, Field, link_names, moved_link
+from quire.stores.filters import VALUE_KIND, Filters
 from quire.stores.postgres.database import CHUNK_ID, Connection, PostgresPart, copy_rows
+from quire.stores.postgres.filters import conditions
 from quire.stores.rows import LinkRow, NamedDocument, Prepared, link_of, storable
 
 _COLUMNS = ", ".join(f"l.{field.name}" for field in fields(LinkRow))
@@ -22,10 +24,19 @@ _NAMED = (
 )
 _ANY_TEXT = "SELECT 1 FROM quire.links WHERE anchor <> '' LIMIT 1"
 _SAYING = (
-    f"(SELECT {_COLUMNS} FROM quire.links AS l WHERE l.anchor <> '' AND l.anchor = ANY (%s) LIMIT %s) UNION"
+    f"(SELECT {_COLUMNS} FROM unnest(%s::text[]) WITH ORDINALITY AS k (anchor, place) CROSS JOIN LATERAL"
+    f" (SELECT {_COLUMNS} FROM quire.links AS l WHERE l.anchor <> '' AND l.anchor = k.anchor AND {{}}"
+    " LIMIT %s) AS l ORDER BY k.place LIMIT %s) UNION"
     f" SELECT {_COLUMNS} FROM unnest(%s::bigint[], %s::integer[]) AS k (document, section)"
     " JOIN quire.links AS l ON l.document = k.document AND l.section = k.section WHERE l.anchor <> ''"
 )
+
+
+def _of_documents(alias: str, within: Filters) -> tuple[str, list[Any]]:
+    """A condition on a table: its document is within the filters."""
+    where, args = conditions(within)
+    own = f"SELECT 1 FROM quire.documents AS d WHERE d.seq = {alias}.document AND {where}"
+    return f"EXISTS ({own})" if where else "true", args
 
 
 class PostgresLinks(PostgresPart):
@@ -40,14 +51,15 @@ class PostgresLinks(PostgresPart):
         return self._links("WHERE l.key = ANY (%s) ORDER BY l.document, l.number", _texts(keys))
 
     def links_saying(
-        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], limit: int
+        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], within: Filters, limit: int
     ) -> list[LinkRow]:
         """Some of the links that say exactly these terms, and those in sections that say something."""
         if not self.db.once("link texts", lambda: self.db.rows(_ANY_TEXT)):
             return []
-        wanted = list(sections)
+        wanted, (own, args) = list(sections), _of_documents("l", within)
         places = [document for document, _ in wanted], [section for _, section in wanted]
-        return [LinkRow(*one) for one in self.db.rows(_SAYING, (_texts(anchors), limit, *places))]
+        given = _texts(anchors), *args, limit, limit, *places
+        return [LinkRow(*one) for one in self.db.rows(_SAYING.format(own), given)]
 
     def _links(self, where: str, *args: Any) -> list[LinkRow]:
         return [LinkRow(*one) for one in self.db.rows(f"{_LINKS} {where}", args)]
@@ -88,22 +100,31 @@ class PostgresLinks(PostgresPart):
         )
         return [Field(*one) for one in found]
 
-    def has_fields(self, names: Iterable[str]) -> set[str]:
-        """Those of the names that some document has as a field."""
+    def has_fields(self, names: Iterable[str], within: Filters) -> set[str]:
+        """Those of the names that some document within the filters has as a field."""
+        own, args = _of_documents("f", within)
         found = self.db.rows(
             "SELECT name FROM unnest(%s::text[]) AS name"
-            " WHERE EXISTS (SELECT 1 FROM quire.fields AS f WHERE f.name = name.name)",
-            (_texts(names),),
+            f" WHERE EXISTS (SELECT 1 FROM quire.fields AS f WHERE f.name = name.name AND {own})",
+            (_texts(names), *args),
         )
         return {one[0] for one in found}
 
-    def field_names(self) -> list[str]:
-        """The names of all fields, each found by a step along the index."""
-        rows = self.db.rows(
-            "WITH RECURSIVE known (name) AS (SELECT min(name) FROM quire.fields UNION ALL"
-            " SELECT (SELECT min(f.name) FROM quire.fields AS f WHERE f.name > known.name) FROM known"
-            " WHERE name IS NOT NULL) SELECT name FROM known WHERE name IS NOT NULL"
-        )
+    def has_documents(self, filters: Filters) -> bool:
+        """Whether any document is within the filters."""
+        where, args = conditions(filters)
+        return bool(self.db.rows(f"SELECT 1 FROM quire.documents AS d WHERE {where or 'true'} LIMIT 1", args))
+
+    def field_kinds(self, name: str, within: Filters) -> set[str]:
+        """Which kinds of values documents within the filters have in a field: number, date, text."""
+        own, args = _of_documents("f", within)
+        sql = f"SELECT DISTINCT {VALUE_KIND} FROM quire.fields AS f WHERE f.name = %s AND {own}"
+        return {row[0] for row in self.db.rows(sql, (storable(name), *args))}
+
+    def field_names(self, within: Filters) -> list[str]:
+        """The names of the fields that documents within the filters have, in order."""
+        own, args = _of_documents("f", within)
+        rows = self.db.rows(f"SELECT DISTINCT f.name FROM quire.fields AS f WHERE {own} ORDER BY 1", args)
         return [row[0] for row in rows]
 
 

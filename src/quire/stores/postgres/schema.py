@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 
 from quire.errors import LibraryError, NoResults
+from quire.links import tag_key
 from quire.stores import migrate
 from quire.stores.postgres.ids import remake_all_keys
 
@@ -37,7 +38,17 @@ def _compact(db: Connection) -> None:
     compact(db)
 
 
-_PYTHON_STEPS = {6: remake_all_keys, 8: _compact}  # what comes after a script, because SQL cannot do it
+def _fold_tags(db: Connection) -> None:
+    tags = [row[0] for row in db.execute("SELECT DISTINCT tag FROM quire.tags").fetchall()]
+    db.execute(
+        "UPDATE quire.tags AS t SET folded = n.folded FROM unnest(%s::text[], %s::text[]) AS n (tag, folded)"
+        " WHERE t.tag = n.tag",
+        (tags, [tag_key(tag) for tag in tags]),
+    )
+
+
+# What comes after a script, because SQL cannot do it.
+_PYTHON_STEPS = {6: remake_all_keys, 8: _compact, 12: _fold_tags}
 
 
 class Schema:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from quire import analyze
 from quire.address import id_of, of_document
+from quire.links import tag_key
 from quire.stores.ids import chunk_keys, section_keys
 from quire.stores.postgres import terms
 from quire.stores.postgres.database import Connection, array_of, copy_rows
@@ -28,6 +29,7 @@ Numbered = tuple[int, Prepared]  # a document and its row
 Stored = tuple[int, int]  # a document's row, and when it was last written
 SOME, BATCH_BYTES = 256, 4_000_000  # documents, and bytes of their text
 _NUMBER_BITS = 43  # of a document: shifted for its chunks, it is still a positive bigint
+_TAG_TYPES = ("int8", "text", "text", "text")
 _PARTS = ("sections", "chunks", "words", "fetches", "tags", "originals", "links", "names", "fields")
 _SECTION_TYPES = ("int8", "int4", "text", *["int4"] * 3, *["text"] * 4, *["int4"] * 10, "int8")
 _CHUNK_TYPES = ("int8", "int4", "text", *["int4"] * 9, "text", "bytea", "text", "int8")
@@ -106,7 +108,7 @@ def _add(db: Connection, documents: Sequence[tuple[int, Prepared, bool]], now: i
     copy_rows(db, "sections", _SECTION_TYPES, (part for pair in numbered for part in _sections(*pair)))
     copy_rows(db, "chunks", _CHUNK_TYPES, (part for pair in numbered for part in _chunks(*pair)))
     add_words(db, ((row, new.collection, new.kind, new.words) for row, new in numbered))
-    copy_rows(db, "tags", ("int8", "text", "text"), (part for pair in numbered for part in _tags(*pair)))
+    copy_rows(db, "tags", _TAG_TYPES, (part for pair in numbered for part in _tags(*pair)))
     copy_rows(
         db, "fetches", ("int8", "text", "text", "text"), (part for pair in numbered for part in _fetch(*pair))
     )
@@ -266,7 +268,7 @@ def _chunks(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
 
 
 def _tags(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:
-    return ((row, new.collection, storable(tag)) for tag in set(new.tags))
+    return ((row, new.collection, storable(tag), tag_key(storable(tag))) for tag in set(new.tags))
 
 
 def _fetch(row: int, new: Prepared) -> Iterator[tuple[Any, ...]]:

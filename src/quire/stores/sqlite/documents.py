@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import Any
 
 from quire.address import id_of, key_of_id, of_document
+from quire.links import tag_key
 from quire.result import Node
 from quire.stores.checks import is_intact, row_check
 from quire.stores.filters import Filters
@@ -122,7 +123,8 @@ class SqliteDocuments(SqliteOriginals):
             ),
         )
         self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
-        self.db.executemany("INSERT INTO tags VALUES (?, ?)", ((row, tag) for tag in set(new.tags)))
+        tags = ((row, tag, tag_key(tag)) for tag in set(new.tags))
+        self.db.executemany("INSERT INTO tags VALUES (?, ?, ?)", tags)
         self._add_links(row, new)
         self._add_versions(row, new)
         self._add_original(row, new)

@@ -9,8 +9,8 @@ from quire.stores.filters import Condition, Filters
 
 # A tag is also the tags within it: `a` is `a/b`, too.
 _HAS_TAG = (
-    "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND (lower(t.tag) = lower(column1)"
-    " OR substr(lower(t.tag), 1, length(column1) + 1) = lower(column1) || '/'))"
+    "EXISTS (SELECT 1 FROM tags AS t WHERE t.document = d.seq AND (t.folded = column1"
+    " OR substr(t.folded, 1, length(column1) + 1) = column1 || '/'))"
 )
 
 

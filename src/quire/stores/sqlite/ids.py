@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from quire.links import tag_key
 from quire.stores.ids import key_of_place
 
 # Where the id with a key may be.
@@ -16,8 +17,9 @@ _SLUG = "(SELECT slug FROM sections AS s WHERE s.document = chunks.document AND 
 
 
 def add_key_function(db: sqlite3.Connection) -> None:
-    """Let statements call id_key(kind, collection, path, slug, part). Migrations need it, too."""
+    """Let statements call id_key(kind, collection, path, slug, part), and tag_key(tag) in migrations."""
     db.create_function("id_key", 5, key_of_place, deterministic=True)
+    db.create_function("tag_key", 1, tag_key, deterministic=True)
 
 
 def remake_keys(db: sqlite3.Connection, row: int, kind: str, collection: str, path: str) -> None:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from typing import Any
 
 from quire.links import ALIASES, Field, link_names, moved_link
 from quire.stores.checks import row_check
+from quire.stores.filters import VALUE_KIND, Filters
 from quire.stores.rows import LinkRow, NamedDocument, Prepared, link_of
+from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.versions import SqliteVersions
 
 LINK_COLUMNS = ", ".join(field.name for field in fields(LinkRow))
 _LINKS = f"SELECT {LINK_COLUMNS}, crc FROM links"
+_SAYING = (  # a cross join keeps the order of the terms
+    f"SELECT {', '.join(f'links.{field.name}' for field in fields(LinkRow))}, crc FROM json_each(?) AS said"
+    " CROSS JOIN links ON anchor = said.value WHERE anchor <> ''"
+)
 _ADD_LINK = f"INSERT INTO links VALUES (?{', ?' * len(fields(LinkRow))})"
 _VALUES = "(SELECT value FROM json_each(?))"
 _NAMED = (
@@ -21,6 +28,13 @@ _NAMED = (
     " SELECT f.value, d.seq, d.collection, d.kind, d.path, d.url, ? FROM fields AS f"
     f" JOIN documents AS d ON d.seq = f.document WHERE f.name = '{ALIASES}' AND f.value IN {_VALUES}"
 )
+
+
+def _of_documents(table: str, within: Filters) -> tuple[str, list[Any]]:
+    """One more condition on a table: its document is within the filters. "" if there are none."""
+    where, args = conditions(within)
+    own = f"SELECT 1 FROM documents AS d WHERE d.seq = {table}.document AND {' AND '.join(where)}"
+    return f" AND EXISTS ({own})" if where else "", args
 
 
 class SqliteLinks(SqliteVersions):
@@ -37,11 +51,13 @@ class SqliteLinks(SqliteVersions):
         return [LinkRow(*self._checked(one, one[0])) for one in found]
 
     def links_saying(
-        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], limit: int
+        self, anchors: Sequence[str], sections: Iterable[tuple[int, int]], within: Filters, limit: int
     ) -> list[LinkRow]:
         """Some of the links that say exactly these terms, and those in sections that say something."""
-        sql = f"{_LINKS} WHERE anchor <> '' AND anchor IN {_VALUES} LIMIT ?"
-        found, wanted = self.db.execute(sql, (json.dumps(list(anchors)), limit)).fetchall(), set(sections)
+        own, args = _of_documents("links", within)
+        sql = f"{_SAYING}{own} LIMIT ?"
+        found = self.db.execute(sql, (json.dumps(list(anchors)), *args, limit)).fetchall()
+        wanted = set(sections)
         there = self._in(f"{_LINKS} WHERE anchor <> '' AND document", {row for row, _ in wanted})
         found += (one for one in there if (one[0], one[2]) in wanted)
         return [LinkRow(*one[:-1]) for one in found]  # a damaged one only ranks: a search does without it
@@ -78,18 +94,28 @@ class SqliteLinks(SqliteVersions):
         )
         return [Field(*one) for one in found]
 
-    def has_fields(self, names: Iterable[str]) -> set[str]:
-        """Those of the names that some document has as a field."""
-        sql = "SELECT 1 FROM fields WHERE name = ? LIMIT 1"
-        return {name for name in names if self.db.execute(sql, (name,)).fetchone()}
+    def has_fields(self, names: Iterable[str], within: Filters) -> set[str]:
+        """Those of the names that some document within the filters has as a field."""
+        own, args = _of_documents("fields", within)
+        sql = f"SELECT 1 FROM fields WHERE name = ?{own} LIMIT 1"
+        return {name for name in names if self.db.execute(sql, (name, *args)).fetchone()}
 
-    def field_names(self) -> list[str]:
-        """The names of all fields, each found by a step along the index."""
-        rows = self.db.execute(
-            "WITH RECURSIVE known (name) AS (SELECT min(name) FROM fields UNION ALL"
-            " SELECT (SELECT min(f.name) FROM fields AS f WHERE f.name > known.name) FROM known"
-            " WHERE name IS NOT NULL) SELECT name FROM known WHERE name IS NOT NULL"
-        )
+    def has_documents(self, filters: Filters) -> bool:
+        """Whether any document is within the filters."""
+        where, args = conditions(filters)
+        sql = f"SELECT 1 FROM documents AS d WHERE {' AND '.join(where) or 'true'} LIMIT 1"
+        return self.db.execute(sql, args).fetchone() is not None
+
+    def field_kinds(self, name: str, within: Filters) -> set[str]:
+        """Which kinds of values documents within the filters have in a field: number, date, text."""
+        own, args = _of_documents("fields", within)
+        sql = f"SELECT DISTINCT {VALUE_KIND} FROM fields WHERE name = ?{own}"
+        return {row[0] for row in self.db.execute(sql, (name, *args))}
+
+    def field_names(self, within: Filters) -> list[str]:
+        """The names of the fields that documents within the filters have, in order."""
+        own, args = _of_documents("fields", within)
+        rows = self.db.execute(f"SELECT DISTINCT name FROM fields WHERE true{own} ORDER BY name", args)
         return [row[0] for row in rows]
 
     def _add_links(self, row: int, new: Prepared) -> None:

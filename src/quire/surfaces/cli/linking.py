@@ -50,7 +50,8 @@ def links(library: str | None, address: str, as_json: bool) -> None:
 def _out_line(link: LinkOut) -> str:
     from quire.surfaces import render
 
-    leads = link.target or f"{link.written} (not in the library)"
+    why = f"{link.same_alias} notes have this alias" if link.same_alias > 1 else "not in the library"
+    leads = link.target or f"{link.written} ({why})"
     return render.line(f"{link.line:>5}  → {leads}{_said(link.text, link.written)}")
 
 

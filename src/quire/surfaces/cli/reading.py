@@ -189,6 +189,8 @@ def list_documents(
       quire list --where status=draft --where 'date>=2026-01-01'
       quire list --kind memory
     """
+    from quire.library.passages import filters_of
+    from quire.stores.filters import described
     from quire.surfaces import render
 
     with opening.open_library(library) as opened:
@@ -209,7 +211,8 @@ def list_documents(
     if told:
         output.note(render.line(told))
     if not rows and (paths or tags or where or kind):
-        output.note("No document is within these filters.")
+        among = filters_of(collection, paths, tags, where)
+        output.note(render.line(f"No document {described(among, kind or '')}"))
         sys.exit(render.NOTHING)
 
 

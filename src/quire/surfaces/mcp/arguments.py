@@ -35,7 +35,8 @@ Collection = Annotated[str, Field(max_length=500, description="Only this collect
 Address = Annotated[str, Field(min_length=1, max_length=5000), AfterValidator(meant)]
 NameList = Annotated[list[Address], Field(max_length=1000), BeforeValidator(_as_list)]
 Paths = Annotated[NameList, Field(description="Only paths that begin so, or match a pattern with *.")]
-Tags = Annotated[NameList, Field(description="Words to sort by; what is found has all of them.")]
+Tags = Annotated[NameList, Field(description="Only what has all of these tags.")]
+NewTags = Annotated[NameList, Field(description="Words to filter by later.")]
 Question = Annotated[
     str,
     Field(

@@ -34,6 +34,7 @@ def _line(link: dict[str, Any]) -> str:
     if link["direction"] == "back":
         where = f"← {link['address']} (line {link['line']:,})"
     else:
-        where = f"→ {link['target'] or link['written'] + ' (not indexed)'} (line {link['line']:,})"
+        why = f"{link['same_alias']} notes have this alias" if link["same_alias"] else "not indexed"
+        where = f"→ {link['target'] or link['written'] + f' ({why})'} (line {link['line']:,})"
     said = "" if link["text"] in (link["target"], link.get("written")) else f": {link['text']}"
     return f"> - {on_one_line(where + said)}"

@@ -91,6 +91,7 @@ class LinkData(BaseModel):
     form: Literal["wikilink", "embed", "markdown"] = Field(description="how it is written")
     target: str | None = Field(description="the address that it leads to; null if that is not indexed")
     written: str = Field("", description="its target as it is written, of one that stands there")
+    same_alias: int = Field(0, description="how many notes have its target as an alias, if several do")
 
 
 class Results(BaseModel):

@@ -18,6 +18,7 @@ from quire.surfaces.mcp.arguments import (
     Background,
     MaxTokens,
     NameList,
+    NewTags,
     Paths,
     Tags,
 )
@@ -129,7 +130,7 @@ class Remember(Arguments):
         str, Field(max_length=500, description="To correct it later: the same name replaces the text.")
     ] = ""
     title: Annotated[str, Field(max_length=500, description="A short title for people.")] = ""
-    tags: Tags = []
+    tags: NewTags = []
     collection: Annotated[
         str, Field(max_length=500, description="What to file it under; else memory or knowledge.")
     ] = ""
