@@ -391,7 +391,7 @@ def all_of(library: Library) -> dict[str, tuple[object, ...]]:
 
 MISSING = {
     "DELETE FROM tags WHERE tag <> 'animals'": "tags",
-    "INSERT INTO tags SELECT seq, 'planted' FROM documents WHERE path = 'Other.md'": "tags",
+    "INSERT INTO tags SELECT seq, 'planted', 'planted' FROM documents WHERE path = 'Other.md'": "tags",
     "DELETE FROM fields": "front-matter fields",
     "UPDATE fields SET value = 'done' WHERE name = 'status'": "front-matter fields",
     "UPDATE fields SET number = 5 WHERE name = 'rating'": "front-matter fields",

@@ -19,8 +19,8 @@ from quire.snippet import densest, snippet
 from quire.stores import ChunkRow, DocumentRow, SectionRow, Store
 from quire.tokens import Counter
 
+_SHORT, _USUAL = 100, 0.35  # characters that are few, and tokens of a character of English
 _SAMPLE = 400  # characters that the size of a result is estimated by
-_SHORT = 100  # fewer characters tell nothing of a larger text: a counter spares some tokens for each text
 
 
 class Citations:
@@ -102,7 +102,8 @@ class Citations:
         if is_part and not span.start:
             span = self._shown(document, span)
         text, shown = self._best_text(document, own[0], span)
-        brief, highlights = snippet(shown, self.terms)
+        size, (brief, highlights) = span.end - span.start, snippet(shown, self.terms)
+        tokens = self._tokens(size, text)
         address = _address(document, section, parts[0], parts[-1])
         location, link = whereabouts(document, self.places.get(document.seq), span.start, span.end)
         is_own = not parts[0] and not found.merged_from and section.own_end < section.end
@@ -129,10 +130,10 @@ class Citations:
             byte_end=span.byte_end,
             start_line=span.start_line,
             end_line=span.end_line,
-            tokens=self._reading_tokens(document, span, text),
+            tokens=tokens,
             parent=_address(document, larger) if larger else None,
             parent_title=larger.title if larger else None,
-            parent_tokens=self._reading_tokens(document, larger, text) if larger else 0,
+            parent_tokens=tokens + self._tokens(larger.end - larger.start - size, text) if larger else 0,
             depth=section.level,
             document_id=document.id,
             chunk_ids=tuple(self._chunk_id(document, chunk) for chunk in own),
@@ -197,13 +198,14 @@ class Citations:
         text = self.store.passage(document.seq, start, end)
         return text, text if start else without_front_matter(text, document.title)
 
-    def _reading_tokens(self, document: DocumentRow, span: Span | SectionRow, text: str) -> int:
-        """About how many tokens of a budget a span takes, by a text in it, or if that is short, its own."""
-        size = span.end - span.start
-        if len(text) < min(size, _SHORT):
-            end = min(span.byte_end, span.byte_start + _SAMPLE)
-            text = self.store.passage(document.seq, span.byte_start, end)
+    def _tokens(self, size: int, text: str) -> int:
+        """About how many tokens of a budget so many characters take, by a text among them.
+
+        A few letters tell nothing of what is around them: the tokens that the counter spares count too much.
+        """
         sample = min(len(text), _SAMPLE)
+        if sample < min(size, _SHORT) and text.isascii():
+            return ceil(_USUAL * size)
         return ceil(self.counter.count(text, 0, sample) / max(1, sample) * size)
 
     def _is_stale(self, document: DocumentRow) -> bool:

@@ -132,6 +132,9 @@ def _in_collection(name: str, value: str) -> Condition:
 
 
 _YEAR = re.compile(r"\d{4}")
+_WELL_FORMED = re.compile(
+    r"\d{4}-\d\d(?:-\d\d)?(?!\d)"
+)  # as a date is written, whether there is such a day or not
 _LIKE_DATE = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?(?:[t ].*)?")
 _APART = re.compile(r"[,_'’\s]")  # what people write between the digits of a number
 _PART_OF_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d(?:t\d\d:\d\d.{0,13})?)?")
@@ -170,8 +173,11 @@ def wrong_value(test: FieldTest, kinds: Container[str]) -> str:
     `kinds` are those of the field's values: number, date, text.
     """
     given = field_of(test.name, test.value)
-    has_date_form, is_equality = _LIKE_DATE.fullmatch(given.value) is not None, test.operator in ("=", "!=")
-    if (is_equality or "text" in kinds) and not (has_date_form and "date" in kinds):
+    is_misspelt = "date" in kinds and _LIKE_DATE.fullmatch(given.value) is not None
+    is_equality = test.operator in ("=", "!=")  # a value that is no date may be in front matter as it is
+    if (is_equality or "text" in kinds) and not (
+        is_misspelt and not (is_equality and _WELL_FORMED.match(given.value))
+    ):
         return ""
     if "number" in kinds and given.number is not None:
         return ""
