@@ -16,7 +16,7 @@ from hypothesis import settings
 from tests import postgres
 
 settings.register_profile("default", deadline=None, max_examples=100)
-settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
+settings.register_profile("ci", deadline=None, max_examples=75, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=6000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
