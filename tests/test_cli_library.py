@@ -46,7 +46,7 @@ def test_add_search_read_toc_list_status(place: Path) -> None:
     out, _ = run(place, "search", "package manager")
     assert out.splitlines()[:2] == [
         "  1. docs:guide.md#install",
-        "     Guide › Install  (lines 5–8, 15 of 32 tokens in docs:guide.md#guide, strong match)",
+        "     Guide › Install  (lines 5–8, 15 of 29 tokens in docs:guide.md#guide, strong match)",
     ]
     assert "Use the package manager." in out
     assert run(place, "read", "docs:guide.md#install")[0] == "## Install\n\nUse the package manager.\n\n"

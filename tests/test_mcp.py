@@ -96,7 +96,7 @@ def test_add_search_toc_read_and_remove(place: Path) -> None:
         found = await call(client, "search", query="package manager", limit=1)
         assert found.structured_content is None
         assert said(found).splitlines()[2:] == [
-            "> 1. docs:guide.md#install (strong, lines 5–8, about 15 of 32 tokens in #guide)",
+            "> 1. docs:guide.md#install (strong, lines 5–8, about 15 of 29 tokens in #guide)",
             "> Guide › Install",
             "> ## Install Use the package manager.",
         ]
