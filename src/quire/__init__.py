@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from quire.result import Reading, Result
     from quire.searcher import Found
     from quire.sources.entries import Version
-    from quire.stores import Counts, DocumentRow, SourceRow
+    from quire.stores import AccessKey, Counts, DocumentRow, SourceRow
     from quire.sync import Changes
 
 __all__ = [
+    "AccessKey",
     "AsyncLibrary",
     "BrokenInvariant",
     "Changes",
@@ -86,6 +87,7 @@ __all__ = [
 ]
 # Loaded when first asked for: who only cuts text need not wait for a database.
 _LATER = {
+    "AccessKey": "quire.stores",
     "AsyncLibrary": "quire.aio",
     "Changes": "quire.sync",
     "Context": "quire.context",
