@@ -44,13 +44,14 @@ from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
 from quire.progress import Stopped
 from quire.sources.entries import KINDS
+from quire.surfaces.jobs import CAN_GO_ON, Job, Nothing
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
-from quire.surfaces.mcp.jobs import CAN_GO_ON, Deepening, Job, Nothing, Threads, Watching
 from quire.surfaces.mcp.results import RESULTS
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
 from quire.surfaces.mcp.writing import Add, Refresh
+from quire.surfaces.threads import Deepening, Threads, Watching
 from quire.version import VERSION
 
 if TYPE_CHECKING:
@@ -72,10 +73,17 @@ _OTHERS = (
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
 _CUT = 50  # tokens to say that a resource was cut
-_MOST_JOBS = 10  # the most jobs to remember
 _LONGEST_URI = 1000  # characters in an error
 _BY_ADDRESS = ("read", "toc", "promote", "remove")  # tools for documents that take memories, too
 _TICK = 0.1  # seconds between checks of an add's progress
+
+
+class _Call(Job):
+    """A job that ends with an answer for a model."""
+
+    def succeeded(self, value: Answer) -> None:
+        """Remember the answer."""
+        self.state, self.result = "failed" if value.error else "done", value.text
 
 
 class Service:
@@ -97,11 +105,11 @@ class Service:
         self.config, self.read_only = config, read_only
         self.roots = [root.resolve() for root in roots]
         self.tools = {tool.name: tool for tool in TOOLS if not (tool.writes and read_only)}
-        self.jobs: dict[str, Job] = {}
-        deepening = Deepening(url, config, self._remember)
+        deepening = Deepening(url, config)
         watching = [Watching(url, config)] if watch else []
         self.background: list[Watching | Deepening] = [] if read_only else [deepening, *watching]
         self.threads = Threads(url, config, deepening.wake)
+        deepening.show = self.threads.jobs.remember
         self.memories = Threads(memory_url, config) if memory_url not in ("", url) else self.threads
         # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
         self.server: Server[Any] = Server(
@@ -120,8 +128,7 @@ class Service:
         """Stop the running jobs and what goes on in the background, and close the library."""
         for one in self.background:
             one.stop()
-        for job in self.jobs.values():
-            job.stop.set()
+        self.threads.jobs.stop()
         self.threads.close()
         if self.memories is not self.threads:
             self.memories.close()
@@ -188,7 +195,7 @@ class Service:
             raise
 
     async def _status(self, asked: reading.Status) -> Answer:
-        jobs = [job.told() for job in list(self.jobs.values()) if job.is_listed]
+        jobs = [job.told() for job in self.threads.jobs.all() if job.is_listed]
         roots, settings = list(map(str, self.roots)), self.config.tokens
         library = redact.url(self.threads.url)
         about = {"library": library, "memories": redact.url(self.memories.url), "read_only": self.read_only}
@@ -200,9 +207,9 @@ class Service:
 
     def _cancel(self, name: str) -> Answer:
         """Stop a job between two transactions."""
-        job = self.jobs.get(name)
+        job = self.threads.jobs.find(name)
         if job is None:
-            raise SettingError("cancel", f"there is no job {name!r}. {nearest(name, self.jobs)}")
+            raise SettingError("cancel", f"there is no job {name!r}. {nearest(name, self.threads.jobs.ids)}")
         if not job.is_over:
             job.stop.set()
         how = job.state if job.is_over else "stops soon. What it has written is whole"
@@ -230,7 +237,7 @@ class Service:
         create: bool = False,
     ) -> Answer:
         """Do work that takes long as a job, whose end is awaited unless it is to run in the background."""
-        job = self._remember(Job(what, is_awaited=not asked.background))
+        job = self.threads.jobs.remember(_Call(what, is_awaited=not asked.background))
         work = self.threads.write(partial(do, job), create=create)
         work.add_done_callback(job.ended)
         if asked.background:
@@ -244,15 +251,6 @@ class Service:
             return Answer(f"Stopped. {CAN_GO_ON}")
         finally:
             job.stop.set()  # the call was cancelled
-
-    def _remember(self, job: Job) -> Job:
-        """Keep a new job for status. The oldest finished ones are dropped."""
-        known = list(self.jobs.values())  # a thread that embeds adds to them, too
-        ended = [old.id for old in known if old.is_over]
-        for old in ended[: max(0, len(known) - _MOST_JOBS + 1)]:
-            self.jobs.pop(old, None)
-        self.jobs[job.id] = job
-        return job
 
     def _allowed(self, source: str) -> str:
         """A source that agents may add: a URL, or a path that leads into one of the roots."""
