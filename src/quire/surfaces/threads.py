@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 T = TypeVar("T")
-Scope = tuple[str, ...] | None  # collections; None is all
+_Scope = tuple[str, ...] | None  # collections; None is all
 _BEFORE_WATCHING = 1.0  # seconds: a client has connected by then, or made a library
 _END = 5.0  # seconds that the end of the server waits for that of watching
 _READERS = 20  # the most calls that are answered at the same time; each has a connection
@@ -146,7 +146,7 @@ class Threads:
         after_write: Callable[[], None] = lambda: None,
         *,
         pools: Pools | None = None,
-        scope: Scope = None,
+        scope: _Scope = None,
     ) -> None:
         self.url, self.config, self.scope, self.jobs = url, config, scope, Jobs()
         self._after_write, self._pools, self._own = after_write, pools or Pools(), pools is None
@@ -202,7 +202,7 @@ class Scopes:
         self.whole = self._make()
         self._scoped: OrderedDict[tuple[str, ...], Threads] = OrderedDict()
 
-    def threads(self, scope: Scope) -> Threads:
+    def threads(self, scope: _Scope) -> Threads:
         """The library of a scope. The one that was used longest ago is closed if there are many."""
         if scope is None:
             return self.whole

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -51,6 +50,7 @@ from quire.surfaces.mcp.results import RESULTS
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
 from quire.surfaces.mcp.writing import Add, Refresh
+from quire.surfaces.roots import allowed
 from quire.surfaces.threads import Deepening, Threads, Watching
 from quire.version import VERSION
 
@@ -70,6 +70,7 @@ _OTHERS = (
     "The library of the documents has memories too. To recall those, a person must start it with: "
     "quire mcp --here"
 )
+_NO_ROOTS = "Hand in content, or a URL with https://; or a person must start it with: quire mcp --root FOLDER"
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
 _CUT = 50  # tokens to say that a resource was cut
@@ -254,23 +255,7 @@ class Service:
 
     def _allowed(self, source: str) -> str:
         """A source that agents may add: a URL, or a path that leads into one of the roots."""
-        scheme, is_url, _ = source.partition("://")
-        if is_url and scheme.lower() not in ("http", "https"):
-            raise SettingError("sources", f"{source}: of URLs, only http and https are taken")
-        if is_url:
-            return source
-        if not self.roots:
-            raise SettingError(
-                "sources",
-                f"{source}: this server reads no local files. Hand in content, or a URL with https://; or "
-                "a person must start it with: quire mcp --root FOLDER",
-            )
-        paths = [path for root in self.roots if (path := _resolved(root, source))]
-        inside = [path for path in paths if any(path.is_relative_to(root) for root in self.roots)]
-        if not inside:
-            allowed = ", ".join(map(str, self.roots))
-            raise SettingError("sources", f"{source}: is outside the folders that may be read: {allowed}")
-        return str(next((path for path in inside if os.path.exists(path)), inside[0]))  # noqa: PTH110
+        return allowed(source, self.roots, _NO_ROOTS)
 
     # --------------------------------------------------------------------------------- resources
 
@@ -423,14 +408,6 @@ async def _watched(job: Job, work: asyncio.Future[Answer], context: ServerReques
             await context.session.report_progress(so_far, total, said)
             told = so_far
     return work.result()
-
-
-def _resolved(root: Path, source: str) -> Path | None:
-    """The real path of a path, links followed; a relative one begins at the root."""
-    try:
-        return (root / source).resolve()
-    except (OSError, RuntimeError, ValueError):  # a loop of links, a name too long, a NUL
-        return None
 
 
 def _resources(cursor: str, library: Library) -> ListResourcesResult:
