@@ -287,6 +287,7 @@ class AsyncLibrary:
     import_ = _writes(Library.import_)
     learn = _writes(Library.learn)
     links = _reads(Library.links)
+    map = _reads(Library.map)
     model_problem = _reads(Library.model_problem)
     move_source = _writes(Library.move_source)
     plan = _reads(Library.plan)
