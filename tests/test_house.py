@@ -44,7 +44,8 @@ def test_the_public_names() -> None:
     """The public API is pinned: a change here is a change for users."""
     errors = "BrokenInvariant EmbeddingError LibraryError MissingExtra NoResults SettingError SourceError"
     returned = "Changes Context Copied Counts DocumentRow Embedded Found Plan Reading Report Result SourceRow"
-    returned += " StoredChunk StoredSection DocumentChange Kept LinkBack LinkOut Links Similar Version"
+    returned += " StoredChunk StoredSection DocumentChange Kept Label LinkBack LinkOut Links Map Point"
+    returned += " Similar Version"
     others = "AccessKey AsyncLibrary Chunk Config Document Library QuireError Section Tree chunk tree"
     assert sorted(quire.__all__) == sorted(f"{errors} {returned} {others}".split())
     assert all(hasattr(quire, name) for name in quire.__all__)

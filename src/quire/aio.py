@@ -295,6 +295,7 @@ class AsyncLibrary:
     learn = _writes(Library.learn)
     links = _reads(Library.links)
     make_key = _writes(Library.make_key)
+    map = _reads(Library.map)
     model_problem = _reads(Library.model_problem)
     move_source = _writes(Library.move_source)
     plan = _reads(Library.plan)

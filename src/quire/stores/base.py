@@ -433,6 +433,13 @@ class VectorIndex(Protocol):
         """The vectors of chunks. Chunks without a vector are left out."""
         ...
 
+    def document_vectors(self, model: Model, rows: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of whole documents, by row: the mean of their chunks, or that of the only chunk.
+
+        A document of which a chunk has no vector is left out.
+        """
+        ...
+
     def models(self) -> list[Model]:
         """The models that made vectors: active ones first, and the instant one last of them."""
         ...
