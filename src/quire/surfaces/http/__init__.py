@@ -1,0 +1,1 @@
+"""The HTTP server of `quire serve`: what it answers, and the safe HTML of documents for its page."""
