@@ -20,7 +20,7 @@ from quire.location import Places
 from quire.surfaces.http import rendering
 from quire.surfaces.http.markdown_html import Part, blocks_of
 from quire.surfaces.http.rendering import rendered, sections_of
-from quire.surfaces.http.routes import Routes, section_anchor
+from quire.surfaces.http.destinations import Routes, section_anchor
 from tests import markdowns
 from tests.markdowns import needs_shared
 

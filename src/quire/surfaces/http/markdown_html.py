@@ -22,7 +22,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from quire.markdown import split_anchor
-from quire.surfaces.http.routes import Route, Routes
+from quire.surfaces.http.destinations import Route, Routes
 
 # Beyond its limit the parser drops what is nested deeper, without a word: such a part is shown as its source.
 # Unclosed brackets take time in proportion to this limit. Hand-written documents stay under 20.

@@ -31,7 +31,7 @@ from quire.surfaces.http.markdown_html import (
     remark,
     source_block,
 )
-from quire.surfaces.http.routes import Routes, section_anchor
+from quire.surfaces.http.destinations import Routes, section_anchor
 from quire.tree import Tree
 
 # Markdown is laid out up to these limits. Prose takes 0.3 s a megabyte. What takes time are the signs of
