@@ -18,7 +18,7 @@ export const app = {
   status: null, lastRead: null, hidden: new Set(), go, replace, title, fail, say, later, reload, can,
 };
 
-// ---------------------------------------------------------------- routes
+// ---- routes
 
 let leave = null; // aborts the requests and listeners of the view that is left
 let at = null;
@@ -59,7 +59,7 @@ async function show({ back = false } = {}) {
     if (mine === turn) settle(body, back);
   } catch (problem) {
     if (problem.name === "AbortError" || mine !== turn) return;
-    body.replaceChildren(h("div.empty", {}, h("h1", { tabindex: "-1" }, "That did not work"), h("p", {}, problem.message),
+    body.replaceChildren(h("div.empty", h("h1", { tabindex: "-1" }, "That did not work"), h("p", problem.message),
       button("Try again", () => show(), { class: "main" })));
     settle(body, false);
   }
@@ -104,19 +104,28 @@ function title(text) {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
-  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-  if (link.target === "_blank" || link.origin !== location.origin || !(link.pathname in VIEWS)) return;
-  if (link.hash && link.pathname === location.pathname && link.search === location.search) return;
+  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined;
+  if (link.target === "_blank" || link.origin !== location.origin || !(link.pathname in VIEWS)) return undefined;
   event.preventDefault();
-  go(link.pathname + link.search + link.hash);
+  if (link.hash && link.pathname === location.pathname && link.search === location.search) return jump(link.hash.slice(1));
+  return go(link.pathname + link.search + link.hash);
 });
+
+function jump(id) {
+  const target = document.getElementById(decodeURIComponent(id));
+  if (!target) return;
+  target.tabIndex = -1;
+  target.scrollIntoView();
+  target.focus({ preventScroll: true });
+}
+
 addEventListener("popstate", () => show({ back: true }));
 history.scrollRestoration = "manual";
 
-// ---------------------------------------------------------------- messages
+// ---- messages
 
 function bar(kind, text, ...more) {
-  const node = h(`div.bar.${kind}`, { role: kind === "error" ? "alert" : "status" }, h("p", {}, text), ...more);
+  const node = h(`div.bar.${kind}`, { role: kind === "error" ? "alert" : "status" }, h("p", text), ...more);
   bars.append(node);
   return node;
 }
@@ -136,7 +145,7 @@ function say(text, { quiet = false } = {}) {
   setTimeout(() => node.remove(), 2500);
 }
 
-// ---------------------------------------------------------------- undo
+// ---- undo
 
 const waiting = new Set();
 
@@ -146,7 +155,12 @@ function later({ text, addresses, path, body, changed }) {
   addresses.forEach((address) => app.hidden.add(address));
   const seconds = h("span", { "aria-hidden": "true" });
   const tell = () => { seconds.textContent = `${left} s`; };
-  const stop = () => { clearInterval(clock); waiting.delete(one); node.remove(); };
+  const stop = () => {
+    clearInterval(clock);
+    waiting.delete(one);
+    if (node.contains(document.activeElement)) main.focus({ preventScroll: true });
+    node.remove();
+  };
   const show = () => { addresses.forEach((address) => app.hidden.delete(address)); changed(); };
   one.send = async (keepalive = false) => {
     if (one.sent) return;
@@ -171,7 +185,7 @@ function later({ text, addresses, path, body, changed }) {
 
 addEventListener("pagehide", () => { for (const one of [...waiting]) one.send(true); });
 
-// ---------------------------------------------------------------- dialogs
+// ---- dialogs
 
 function dialog(name, ...children) {
   const node = h("dialog", { "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title` }, ...[children.shift()].flat()), ...children);
@@ -185,9 +199,9 @@ onKeyNeeded((message) => new Promise((done) => {
   const input = h("input", { type: "password", name: "key", autocomplete: "off", required: true, "aria-describedby": "key-why" });
   const form = h("form", { onsubmit: (event) => { event.preventDefault(); if (input.value.trim()) { done(input.value.trim()); node.close(); } } },
     h("p", { id: "key-why" }, message),
-    h("label.field", {}, h("span", {}, "Key"), input),
-    h("p.soft", {}, "It stays in this tab and is sent with each request."),
-    h("div.row", {}, h("button.main", { type: "submit" }, "Continue"), button("Cancel", () => node.close())));
+    h("label.field", h("span", "Key"), input),
+    h("p.soft", "It stays in this tab and is sent with each request."),
+    h("div.row", h("button.main", { type: "submit" }, "Continue"), button("Cancel", () => node.close())));
   const node = dialog("key", "A key, please", form);
   node.addEventListener("close", () => done(null));
 }));
@@ -198,8 +212,8 @@ const KEYS = [["/", "go to the search box"], ["↓ ↑", "move between results"]
 
 function help() {
   if (document.querySelector("dialog[open]")) return;
-  const list = h("dl.keys", {}, KEYS.map(([keys, what]) => [h("dt", {}, keys.split(" ").map((one) => h("kbd", {}, one))), h("dd", {}, what)]));
-  const node = dialog("keys", "Keys", list, h("div.row", {}, button("Close", () => node.close(), { class: "main", autofocus: true })));
+  const list = h("dl.keys", KEYS.map(([keys, what]) => [h("dt", keys.split(" ").map((one) => h("kbd", one))), h("dd", what)]));
+  const node = dialog("keys", "Keys", list, h("div.row", button("Close", () => node.close(), { class: "main", autofocus: true })));
 }
 
 document.getElementById("keys").addEventListener("click", help);
@@ -214,7 +228,7 @@ addEventListener("keydown", (event) => {
   }
 });
 
-// ---------------------------------------------------------------- theme
+// ---- theme
 
 const themeButton = document.getElementById("theme");
 const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -16,9 +16,9 @@ export async function show(body, params, signal) {
   const view = { body, signal, address: params.get("address"), file: null, chosen: new Set(given.length ? given : FIRST) };
   view.out = h("div.cut");
   view.about = h("p.facts", { role: "status" });
-  view.heading = h("h1", {}, "Cuts");
+  view.heading = h("h1", "Cuts");
   view.shown = h("p.inspect", { role: "status" });
-  body.append(h("div.cuthead", {}, view.heading, view.about, chooser(view, params), settings(view, params)), view.out, view.shown);
+  body.append(h("div.cuthead", view.heading, view.about, chooser(view, params), settings(view, params)), view.out, view.shown);
   dropping(view);
   app.title("Cuts");
   await cut(view);
@@ -40,8 +40,8 @@ function chooser(view, params) {
     cut(view);
   };
   address.addEventListener("change", open);
-  return h("form.chooser", { onsubmit: open }, field("A document of the library", address), list, h("span.or", {}, "or"),
-    input, h("label.button", { for: "cut-file" }, "Choose a file"), h("span.soft", {}, "or drop one on this page. It is not added."));
+  return h("form.chooser", { onsubmit: open }, field("A document of the library", address), list, h("span.or", "or"),
+    input, h("label.button", { for: "cut-file" }, "Choose a file"), h("span.soft", "or drop one on this page. It is not added."));
 }
 
 function settings(view, params) {
@@ -52,7 +52,7 @@ function settings(view, params) {
   }), name));
   view.max = h("input", { type: "number", name: "max_tokens", min: 1, value: params.get("max_tokens") || "", placeholder: "default", oninput: again });
   view.overlap = h("input", { type: "number", name: "overlap", min: 0, max: 0.9, step: 0.05, value: params.get("overlap") || "", placeholder: "default", oninput: again });
-  return h("div.settings", {}, h("fieldset", {}, h("legend", {}, "Strategies"), checks), field("Most tokens", view.max), field("Overlap", view.overlap));
+  return h("div.settings", h("fieldset", h("legend", "Strategies"), checks), field("Most tokens", view.max), field("Overlap", view.overlap));
 }
 
 function dropping(view) {
@@ -83,8 +83,8 @@ function keep(view) {
 async function cut(view) {
   keep(view);
   const strategies = [...view.chosen];
-  if (!view.address && !view.file) return view.out.replaceChildren(h("div.empty.drop", {}, h("p", {}, "Drop any file here to see how each strategy would cut it."), h("p.soft", {}, "Nothing is added to the library.")));
-  if (!strategies.length) return view.out.replaceChildren(h("p.empty", {}, "Choose a strategy."));
+  if (!view.address && !view.file) return view.out.replaceChildren(h("div.empty.drop", h("p", "Drop any file here to see how each strategy would cut it."), h("p.soft", "Nothing is added to the library.")));
+  if (!strategies.length) return view.out.replaceChildren(h("p.empty", "Choose a strategy."));
   view.request?.abort();
   view.request = new AbortController();
   const { signal } = view.request;
@@ -106,7 +106,7 @@ async function cut(view) {
 function draw(view, { document: doc, text, strategies }) {
   view.heading.textContent = doc.title || doc.path;
   app.title(`Cuts of ${doc.title || doc.path}`);
-  view.about.replaceChildren(...[view.file ? `${doc.path} (not in the library)` : doc.path, bytes(doc.bytes), counted(doc.lines, "line"), ...doc.warnings].map((one) => h("span", {}, one)));
+  view.about.replaceChildren(...[view.file ? `${doc.path} (not in the library)` : doc.path, bytes(doc.bytes), counted(doc.lines, "line"), ...doc.warnings].map((one) => h("span", one)));
   const slice = slicer(text);
   const largest = Math.max(1, ...strategies.flatMap(({ chunks }) => chunks.map(({ tokens }) => tokens)));
   const columns = strategies.map((one) => column(view, one, slice, doc.characters ?? text.length, largest));
@@ -118,10 +118,10 @@ function draw(view, { document: doc, text, strategies }) {
 
 function column(view, { strategy, chunks, error }, slice, length, largest) {
   const sizes = chunks.map(({ tokens }) => tokens).sort((a, b) => a - b);
-  const name = h("h2", {}, strategy, h("small", {}, STRATEGIES[strategy] || ""));
-  if (error) return h("section.column", { "aria-label": strategy }, name, h("p.said.problem", {}, error.message));
+  const name = h("h2", strategy, h("small", STRATEGIES[strategy] || ""));
+  if (error) return h("section.column", { "aria-label": strategy }, name, h("p.said.problem", error.message));
   const facts = sizes.length ? [counted(sizes.length, "chunk"), `${number(sizes[0])} to ${counted(sizes.at(-1), "token")}`, `median ${number(sizes[sizes.length >> 1])}`] : ["no chunks"];
-  return h("section.column", { "aria-label": strategy }, h("header", {}, name, h("p.facts", {}, facts.map((one) => h("span", {}, one))), histogram(sizes, largest)), coloured(view, chunks, slice, length));
+  return h("section.column", { "aria-label": strategy }, h("header", name, h("p.facts", facts.map((one) => h("span", one))), histogram(sizes, largest)), coloured(view, chunks, slice, length));
 }
 
 function histogram(sizes, largest) {
@@ -136,12 +136,12 @@ function histogram(sizes, largest) {
     title.textContent = `${number(Math.round((at * largest) / BINS))} to ${number(Math.round(((at + 1) * largest) / BINS))} tokens: ${counted(count, "chunk")}`;
     node.append(svg("rect", { x: at * wide + 0.4, width: wide - 0.8, y: 34 - high, height: high }, title));
   });
-  return h("figure", { "aria-hidden": null }, node, h("figcaption", { "aria-hidden": "true" }, h("span", {}, "0"), h("span", {}, counted(largest, "token"))));
+  return h("figure", { "aria-hidden": null }, node, h("figcaption", { "aria-hidden": "true" }, h("span", "0"), h("span", counted(largest, "token"))));
 }
 
 // Where chunks overlap, the text belongs to both.
 function coloured(view, chunks, slice, length) {
-  const node = h("pre.text", {});
+  const node = h("pre.text");
   const edges = [...new Set([0, length, ...chunks.flatMap(({ start, end }) => [start, end])])].sort((a, b) => a - b);
   let next = 0;
   let open = [];
@@ -174,7 +174,7 @@ function inspecting(view, node, chunks) {
     lit = of;
     const all = of.split(" ");
     for (const part of node.children) part.classList.toggle("on", part.dataset.of.split(" ").some((index) => all.includes(index)));
-    view.shown.replaceChildren(...all.map((index) => h("span", {}, detail(byIndex.get(index)))));
+    view.shown.replaceChildren(...all.map((index) => h("span", detail(byIndex.get(index)))));
   };
   node.addEventListener("pointerover", inspect);
   node.addEventListener("focusin", inspect);
@@ -182,7 +182,7 @@ function inspecting(view, node, chunks) {
   node.addEventListener("keydown", (event) => step(node, event));
 }
 
-const detail = (one) => [h("b", {}, `Chunk ${number(one.index + 1)}`), ` ${(one.trail || []).join(" › ")}`, h("i", {}, `${place(one)}, ${counted(one.tokens, "token")}`)];
+const detail = (one) => [h("b", `Chunk ${number(one.index + 1)}`), ` ${(one.trail || []).join(" › ")}`, h("i", `${place(one)}, ${counted(one.tokens, "token")}`)];
 
 const STEPS = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 };
 

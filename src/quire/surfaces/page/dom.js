@@ -1,10 +1,11 @@
 // Nodes and words of the page. Text always goes in as text, never as HTML.
 
-export function h(name, props, ...children) {
+export function h(name, ...children) {
+  const props = children[0]?.constructor === Object ? children.shift() : {};
   const [tag, ...classes] = name.split(".");
   const node = document.createElement(tag);
   if (classes.length) node.className = classes.join(" ");
-  for (const [key, value] of Object.entries(props || {})) {
+  for (const [key, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else if (key === "value" || key === "checked" || key === "disabled") node[key] = value;
@@ -23,9 +24,7 @@ export function svg(tag, attributes, ...children) {
 
 export const button = (text, onclick, props = {}) => h("button", { type: "button", onclick, ...props }, text);
 
-export function field(label, control, note) {
-  return h("label.field", {}, h("span", {}, label), control, note ? h("small", {}, note) : null);
-}
+export const field = (label, control) => h("label.field", h("span", label), control);
 
 export function select(name, options, chosen, onchange) {
   const node = h("select", { name, onchange });
@@ -71,12 +70,13 @@ export function slicer(text) {
   return (start, end) => points.slice(start, end).join("");
 }
 
-export function marked(text, highlights) {
+export function marked(text, highlights, from = 0) {
   const slice = slicer(text);
   const nodes = [];
-  let at = 0;
+  let at = from;
   for (const [start, end] of highlights) {
-    nodes.push(slice(at, start), h("mark", {}, slice(start, end)));
+    if (start < from) continue;
+    nodes.push(slice(at, start), h("mark", slice(start, end)));
     at = end;
   }
   nodes.push(slice(at));

@@ -11,38 +11,38 @@ export async function show(body, params, signal) {
   app.title("Map");
   const view = { body, signal, off: new Set(), twins: params.get("twins") === "true", scale: 1, x: 0, y: 0, over: null, pointers: new Map(), filter: "" };
   view.collection = params.get("collection") || "";
-  body.append(h("h1.unseen", {}, "Map"), h("p.soft.loading", {}, "Drawing the map…"));
+  body.append(h("h1.unseen", "Map"), h("p.soft.loading", "Drawing the map…"));
   const { points, labels, notes } = await get("map", { collection: view.collection }, signal);
   Object.assign(view, { points, labels, groups: groupsOf(points) });
   body.querySelector(".loading").remove();
-  if (!points.length) return body.append(h("div.empty", {}, h("p", {}, "There is nothing to draw yet. The map needs documents with meaning: add some, then come back."), ...notes.map((note) => h("p.soft", {}, note))));
+  if (!points.length) return body.append(h("div.empty", h("p", "There is nothing to draw yet. The map needs documents with meaning: add some, then come back."), ...notes.map((note) => h("p.soft", note))));
   view.canvas = h("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map", "aria-label": `Map of ${counted(points.length, "document")}. Arrow keys move it, plus and minus zoom. The list beside it has the same documents.` });
   view.tip = h("div.tip", { hidden: true });
-  body.append(h("div.chart", {}, view.canvas, view.tip, buttons(view)), side(view, notes));
+  body.append(h("div.chart", view.canvas, view.tip, buttons(view)), side(view, notes));
   listen(view);
   resize(view);
   return undefined;
 }
 
-// ---------------------------------------------------------------- beside the map
+// ---- beside the map
 
 function side(view, notes) {
   const collections = Object.keys(app.status.collections);
   const counts = new Map();
   for (const { collection } of view.points) counts.set(collection, (counts.get(collection) || 0) + 1);
-  const legend = h("ul.legend", {}, [...counts].sort().map(([name, count]) => h("li", {}, h("label.check", {}, h("input", { type: "checkbox", checked: true, onchange: ({ target }) => {
+  const legend = h("ul.legend", [...counts].sort().map(([name, count]) => h("li", h("label.check", h("input", { type: "checkbox", checked: true, onchange: ({ target }) => {
     if (target.checked) view.off.delete(name); else view.off.add(name);
     draw(view); list(view);
-  } }), dot(name), name, h("small.soft", {}, number(count))))));
+  } }), dot(name), name, h("small.soft", number(count))))));
   const twins = h("input", { type: "checkbox", name: "twins", checked: view.twins, onchange: () => { view.twins = twins.checked; keep(view); draw(view); list(view); } });
   const chosen = select("collection", [["", "All collections"], ...collections.map((name) => [name, name])], view.collection, () => app.go(`/map${chosen.value ? `?collection=${encodeURIComponent(chosen.value)}` : ""}`));
   const alike = view.groups.flat().length;
-  view.list = h("div.points", {});
+  view.list = h("div.points");
   const filter = h("input", { type: "search", "aria-label": "Filter the list", placeholder: "Filter the list", oninput: () => { view.filter = filter.value.trim().toLowerCase(); draw(view); list(view); } });
   const node = h("aside.beside", { "aria-label": "Documents on the map" },
-    collections.length > 1 ? h("label.field", {}, h("span", {}, "Collection"), chosen) : null, legend,
-    alike ? h("label.check", {}, twins, `Show the ${number(alike)} that say nearly the same`) : h("p.soft", {}, "No two documents say nearly the same."),
-    notes.map((note) => h("p.soft", {}, note)), filter, view.list);
+    collections.length > 1 ? h("label.field", h("span", "Collection"), chosen) : null, legend,
+    alike ? h("label.check", twins, `Show the ${number(alike)} that say nearly the same`) : h("p.soft", "No two documents say nearly the same."),
+    notes.map((note) => h("p.soft", note)), filter, view.list);
   list(view);
   return node;
 }
@@ -58,15 +58,15 @@ const isShown = (view, one) => !view.off.has(one.collection);
 const isMatch = (view, one) => !view.filter || `${one.title} ${one.address}`.toLowerCase().includes(view.filter);
 
 function list(view) {
-  const item = (one) => h("li", {}, h("a", { href: readUrl(one.address), "data-focus": one.address, onfocus: () => point(view, one), onpointerenter: () => point(view, one), onpointerleave: () => point(view, null), onblur: () => point(view, null) }, dot(one.collection), one.title || one.address), h("small.soft", {}, one.address));
+  const item = (one) => h("li", h("a", { href: readUrl(one.address), "data-focus": one.address, onfocus: () => point(view, one), onpointerenter: () => point(view, one), onpointerleave: () => point(view, null), onblur: () => point(view, null) }, dot(one.collection), one.title || one.address), h("small.soft", one.address));
   const shown = (one) => isShown(view, one) && isMatch(view, one);
   if (view.twins) {
     const groups = view.groups.map((group) => group.filter(shown)).filter((group) => group.length > 1);
-    return view.list.replaceChildren(h("h2", {}, counted(groups.length, "group")), ...groups.slice(0, MOST_LISTED).map((group) => h("ul.plain.small.group", {}, group.map(item))));
+    return view.list.replaceChildren(h("h2", counted(groups.length, "group")), ...groups.slice(0, MOST_LISTED).map((group) => h("ul.plain.small.group", group.map(item))));
   }
   const all = view.points.filter(shown).sort((a, b) => (a.title || "").localeCompare(b.title || ""));
   const rest = all.length - MOST_LISTED;
-  return view.list.replaceChildren(h("h2", {}, counted(all.length, "document")), h("ul.plain.small", {}, all.slice(0, MOST_LISTED).map(item)), rest > 0 ? h("p.soft", {}, `and ${number(rest)} more. Filter to see them.`) : "");
+  return view.list.replaceChildren(h("h2", counted(all.length, "document")), h("ul.plain.small", all.slice(0, MOST_LISTED).map(item)), rest > 0 ? h("p.soft", `and ${number(rest)} more. Filter to see them.`) : "");
 }
 
 // Documents that say nearly the same, as groups: whoever is a twin of a twin belongs to them.
@@ -91,12 +91,12 @@ function groupsOf(points) {
   return groups.sort((a, b) => b.length - a.length);
 }
 
-// ---------------------------------------------------------------- the canvas
+// ---- the canvas
 
 function buttons(view) {
   const middle = () => [view.width / 2, view.height / 2];
   const tool = (text, name, work) => button(text, work, { class: "icon", "aria-label": name, title: name });
-  return h("div.zoom", {}, tool("+", "Larger", () => zoom(view, 1.5, ...middle())), tool("−", "Smaller", () => zoom(view, 1 / 1.5, ...middle())), tool("⤢", "All of it", () => whole(view)));
+  return h("div.zoom", tool("+", "Larger", () => zoom(view, 1.5, ...middle())), tool("−", "Smaller", () => zoom(view, 1 / 1.5, ...middle())), tool("⤢", "All of it", () => whole(view)));
 }
 
 function resize(view) {
@@ -120,7 +120,7 @@ function coloursOf(view) {
   const probe = h("span", { class: "unseen" });
   view.body.append(probe);
   const resolved = (name) => { probe.className = `unseen ${name}`; return getComputedStyle(probe).color; };
-  const hues = Object.fromEntries([...new Set(view.points.map((one) => one.collection))].map((name) => [name, resolved(`ink-${hue(name)}`)]));
+  const hues = Object.fromEntries([...new Set(view.points.map((one) => one.collection))].map((name) => [name, resolved(`${hue(name)} ink-hue`)]));
   view.colours = { hues, ink: resolved("ink"), soft: resolved("soft"), paper: resolved("ink-paper"), accent: resolved("ink-accent"), font: getComputedStyle(view.body).fontFamily };
   probe.remove();
   return view.colours;
@@ -204,7 +204,7 @@ function point(view, one) {
   view.tip.hidden = !one;
   view.canvas.classList.toggle("over", Boolean(one));
   if (one) {
-    view.tip.replaceChildren(h("b", {}, one.title || one.address), h("small", {}, one.address), h("small", {}, [counted(one.chunks, "chunk"), one.twins.length ? `${counted(one.twins.length, "document")} nearly the same` : ""].filter(Boolean).join(", ")));
+    view.tip.replaceChildren(h("b", one.title || one.address), h("small", one.address), h("small", [counted(one.chunks, "chunk"), one.twins.length ? `${counted(one.twins.length, "document")} nearly the same` : ""].filter(Boolean).join(", ")));
     const [x, y] = at(view, one);
     const left = Math.max(8, Math.min(x + 14, view.width - view.tip.offsetWidth - 8));
     const top = y + 18 + view.tip.offsetHeight > view.height ? y - view.tip.offsetHeight - 12 : y + 14;

@@ -4,7 +4,7 @@ import { age, button, bytes, copy, counted, cutsUrl, dot, h, number, place, PROM
 import { download, get, post } from "./api.js";
 import { app } from "./app.js";
 
-export async function show(body, params, signal) {
+export async function show(body, params, signal, { back: isBack }) {
   const address = params.get("address") || app.lastRead;
   if (!address) return choose(body, signal);
   const q = params.get("q") || "";
@@ -16,13 +16,13 @@ export async function show(body, params, signal) {
   const view = { body, signal, q, doc, sections, target: focus?.address || doc.address };
   view.article = h("article.prose", { lang: "" });
   view.article.innerHTML = shown.html; // the one place: the server has sanitised it
-  view.place = h("code.address", {}, view.target);
+  view.place = h("code.address", view.target);
   body.append(
     h("aside.contents", { "aria-label": "Contents" }, contents(view)),
-    h("div.page", {}, head(view, shown), view.article),
+    h("div.page", head(view, shown), view.article),
     h("aside.about", { "aria-label": "About this document" }, actions(view), h("div.links")));
   body.addEventListener("keydown", (event) => { if (event.key === "Escape" && q && !event.target.closest("input,select")) back(view); });
-  if (focus) reveal(view, focus);
+  if (focus) reveal(view, focus, isBack);
   watch(view);
   links(view);
   return undefined;
@@ -31,9 +31,9 @@ export async function show(body, params, signal) {
 async function choose(body, signal) {
   app.title("Reader");
   const { documents } = await get("documents", { order: "newest", limit: 20 }, signal);
-  const list = h("ul.plain", {}, documents.map((one) => h("li", {}, h("a", { href: readUrl(one.address) }, one.title || one.path), h("small.soft", {}, dot(one.collection), one.address))));
-  body.append(h("div.narrow", {}, h("h1", {}, "Read a document"),
-    documents.length ? h("p.soft", {}, "Open one from a search, or choose one of the newest.") : h("p", {}, "The library is empty. ", h("a", { href: "/library" }, "Add documents")), list));
+  const list = h("ul.plain", documents.map((one) => h("li", h("a", { href: readUrl(one.address) }, one.title || one.path), h("small.soft", dot(one.collection), one.address))));
+  body.append(h("div.narrow", h("h1", "Read a document"),
+    documents.length ? h("p.soft", "Open one from a search, or choose one of the newest.") : h("p", "The library is empty. ", h("a", { href: "/library" }, "Add documents")), list));
 }
 
 function head(view, { stale, focus }) {
@@ -42,13 +42,13 @@ function head(view, { stale, focus }) {
   const isTitled = first && first.textContent.trim() === doc.title.trim();
   if (isTitled) first.tabIndex = -1;
   const came = q ? h("a.back", { href: `/?q=${encodeURIComponent(q)}`, onclick: (event) => { event.preventDefault(); back(view); } }, `← Results for “${q}”`) : null;
-  return h("header.head", {}, came,
-    isTitled ? null : h("h1", {}, doc.title || doc.path),
-    h("p.facts", {}, h("span", {}, dot(doc.collection), doc.collection), h("span", {}, counted(doc.tokens, "token")), h("span", {}, bytes(doc.size)),
+  return h("header.head", came,
+    isTitled ? null : h("h1", doc.title || doc.path),
+    h("p.facts", h("span", dot(doc.collection), doc.collection), h("span", counted(doc.tokens, "token")), h("span", bytes(doc.size)),
       h("span", { title: new Date(doc.updated_at).toLocaleString() }, `indexed ${age(doc.updated_at)}`),
-      doc.kind !== "document" ? h("span.tag", {}, doc.kind) : null,
-      stale ? h("span.tag.warn", {}, "changed since it was indexed") : null,
-      focus ? h("span.tag.good", {}, `found at ${place(focus)}`) : null));
+      doc.kind !== "document" ? h("span.tag", doc.kind) : null,
+      stale ? h("span.tag.warn", "changed since it was indexed") : null,
+      focus ? h("span.tag.good", `found at ${place(focus)}`) : null));
 }
 
 function back(view) {
@@ -56,18 +56,18 @@ function back(view) {
   else app.go(`/?q=${encodeURIComponent(view.q)}`);
 }
 
-// ---------------------------------------------------------------- contents
+// ---- contents
 
 function contents(view) {
   const rows = view.sections.filter((one, index) => index || view.sections.length === 1);
   const least = Math.min(...rows.map((one) => one.depth));
-  const list = h("ol", {}, rows.map((one) => {
+  const list = h("ol", rows.map((one) => {
     const link = h("a", { href: readUrl(one.address, view.q), onclick: (event) => jump(view, one, event), title: counted(one.tokens, "token") }, one.title);
     link.dataset.anchor = one.anchor;
-    return h(`li.depth${Math.min(4, one.depth - least)}`, {}, link);
+    return h(`li.depth${Math.min(4, one.depth - least)}`, link);
   }));
   const wide = matchMedia("(min-width: 62rem)").matches;
-  return h("details", { open: wide }, h("summary", {}, "Contents"), list);
+  return h("details", { open: wide }, h("summary", "Contents"), list);
 }
 
 const anchored = (view, anchor) => (anchor ? [...view.article.querySelectorAll("[id]")].find((one) => one.id === anchor) : null);
@@ -111,9 +111,9 @@ function watch(view) {
   view.signal.addEventListener("abort", () => observer.disconnect());
 }
 
-// ---------------------------------------------------------------- the passage that was found
+// ---- the passage that was found
 
-function reveal(view, { start_line: from, end_line: to, anchor }) {
+function reveal(view, { start_line: from, end_line: to, anchor }, isBack) {
   const hits = [];
   const take = (node) => {
     const [first, last] = [Number(node.dataset.line), Number(node.dataset.end)];
@@ -123,16 +123,37 @@ function reveal(view, { start_line: from, end_line: to, anchor }) {
     else hits.push(node);
   };
   [...view.article.querySelectorAll("[data-line]")].filter((one) => !one.parentElement.closest("[data-line]")).forEach(take);
-  hits.forEach((one) => one.classList.add("hit"));
-  const first = hits[0] || anchored(view, anchor);
-  if (!first) return;
-  view.body.dataset.scrolled = "yes";
+  const wraps = runs(hits).map(framed);
   light(view, hits);
+  const first = wraps[0] || anchored(view, anchor);
+  if (!first || isBack) return;
+  view.body.dataset.scrolled = "yes";
   requestAnimationFrame(() => {
     first.scrollIntoView({ block: "start" });
     first.tabIndex = -1;
     first.focus({ preventScroll: true });
   });
+}
+
+// Blocks that follow each other are one passage.
+function runs(hits) {
+  const all = [];
+  for (const one of hits) {
+    if (all.at(-1)?.at(-1).nextElementSibling === one) all.at(-1).push(one);
+    else all.push([one]);
+  }
+  return all;
+}
+
+function framed(run) {
+  const isLoose = /^(ARTICLE|DIV|SECTION|BLOCKQUOTE)$/.test(run[0].parentElement.tagName);
+  const frame = isLoose ? h("div") : run[0];
+  if (isLoose) {
+    run[0].before(frame);
+    frame.append(...run);
+  }
+  for (const one of isLoose ? [frame] : run) one.classList.add("hit");
+  return frame;
 }
 
 // The words of the question are painted by the browser; the document stays as it is.
@@ -156,14 +177,14 @@ function light(view, hits) {
   view.signal.addEventListener("abort", () => CSS.highlights.delete("asked"));
 }
 
-// ---------------------------------------------------------------- what can be done with it
+// ---- what can be done with it
 
 function actions(view) {
   const { doc } = view;
   const safely = (work) => () => work().catch(app.fail);
   const original = webLink(doc.url);
-  return h("div.actions", {}, h("h2", {}, "This place"), view.place,
-    h("div.stack", {},
+  return h("div.actions", h("h2", "This place"), view.place,
+    h("div.stack",
       button("Copy address", safely(async () => { await copy(view.target); app.say("Address copied."); })),
       button("Copy citation", safely(() => copyCitation(view))),
       button("Copy as context", safely(() => copyContext(view))),
@@ -175,7 +196,7 @@ function actions(view) {
 
 function promotion({ doc }) {
   if (doc.kind !== "document") return null;
-  if (!app.can("write")) return h("p.soft", {}, `Promotion: ${doc.promotion}`);
+  if (!app.can("write")) return h("p.soft", `Promotion: ${doc.promotion}`);
   const chosen = select("promotion", PROMOTIONS.map((level) => [level, level]), doc.promotion, async () => {
     try {
       doc.promotion = (await post("promote", { address: doc.address, level: chosen.value })).promotion;
@@ -185,7 +206,7 @@ function promotion({ doc }) {
     }
     chosen.value = doc.promotion;
   });
-  return h("label.field", {}, h("span", {}, "Promotion"), chosen, h("small", {}, "Searches rank important documents higher."));
+  return h("label.field", h("span", "Promotion"), chosen, h("small", "Searches rank important documents higher."));
 }
 
 const escaped = (text) => text.replace(/[\\[\]*_`]/g, "\\$&");
@@ -217,21 +238,23 @@ async function save(doc) {
 async function links(view) {
   try {
     const { out, back: from } = await get("links", { address: view.doc.address }, view.signal);
-    const linked = (one, target) => h("li", {}, target ? h("a", { href: readUrl(target) }, one.text || target) : h("span.broken", { title: `${one.written} leads to nothing in the library` }, one.text || one.written),
-      h("small.soft", {}, target && target !== one.text ? target : `line ${number(one.line)}`));
-    const known = out.filter(({ target }) => target);
+    const own = ({ address }) => address.split("#")[0] === view.doc.address;
+    const near = (address) => (address.startsWith(`${view.doc.collection}:`) ? address.slice(view.doc.collection.length + 1) : address);
+    const linked = (one, target) => h("li", target ? h("a", { href: readUrl(target) }, one.text || target) : h("span.broken", { title: `${one.written} leads to nothing in the library` }, one.text || one.written),
+      h("small.soft", target && target !== one.text ? near(target) : `line ${number(one.line)}`));
+    const known = out.filter(({ target }) => target && !own({ address: target }));
     const broken = out.filter(({ target, written }) => !target && !/^[a-z]+:/i.test(written || ""));
-    const listed = (title, rows) => (rows.length ? [h("h2", {}, `${title} `, h("small", {}, number(rows.length))), longList(rows)] : []);
-    view.body.querySelector(".links").append(...listed("Linked from", from.map((one) => linked(one, one.address))),
-      ...listed("Links to", known.map((one) => linked(one, one.target))), ...listed("Leads nowhere", broken.map((one) => linked(one, null))));
+    const listed = (title, rows) => (rows.length ? [h("h2", `${title} `, h("small", number(rows.length))), longList(rows)] : []);
+    view.body.querySelector(".links").append(...listed("Linked from", from.filter((one) => !own(one)).map((one) => linked(one, one.address))),
+      ...listed("Links to", known.map((one) => linked(one, one.target))), broken.length ? h("details", h("summary", `${counted(broken.length, "link")} to nothing in the library`), longList(broken.map((one) => linked(one, null)))) : "");
   } catch (problem) {
     app.fail(problem);
   }
 }
 
 function longList(rows) {
-  const list = h("ul.plain.small", {}, rows.slice(0, 8));
+  const list = h("ul.plain.small", rows.slice(0, 8));
   if (rows.length <= 8) return list;
   const more = button(`${number(rows.length - 8)} more`, () => { list.append(...rows.slice(8)); more.remove(); }, { class: "quiet" });
-  return h("div", {}, list, more);
+  return h("div", list, more);
 }

@@ -1,6 +1,6 @@
 // Search as you type: filters, results, and why each of them was found. The URL holds the whole question.
 
-import { age, button, counted, cutsUrl, delay, dot, field, h, marked, number, place, readUrl, select, webLink } from "./dom.js";
+import { age, button, counted, delay, dot, field, h, marked, number, place, readUrl, select, webLink } from "./dom.js";
 import { get } from "./api.js";
 import { app } from "./app.js";
 
@@ -23,10 +23,10 @@ export async function show(body, params, signal, { back }) {
   const changed = delay(PAUSE_MS, () => ask(view));
   box.addEventListener("input", changed);
   body.append(
-    h("h1.unseen", {}, "Search"),
+    h("h1.unseen", "Search"),
     h("form.search", { role: "search", onsubmit: (event) => { event.preventDefault(); focusFirst(view); } },
-      h("div.box", {}, box), filters(view, changed)),
-    view.count, view.results);
+      h("div.box", box), filters(view, changed), h("div.row.told", view.count, h("label.check", { title: "Takes longer; the order is better" }, view.fields.rerank, "Read the best again"))),
+    view.results);
   body.addEventListener("keydown", (event) => move(view, event));
   await ask(view, { first: true });
 }
@@ -45,16 +45,15 @@ function filters(view, changed) {
     kind: select("kind", KINDS, given("kind"), now),
     mode: select("mode", MODES, given("mode"), now),
     tag: h("input", { name: "tag", value: view.params.getAll("tag").join(" "), placeholder: "any", oninput: changed, autocomplete: "off", autocapitalize: "off" }),
-    path: h("input", { name: "path", value: given("path"), placeholder: "any, such as guide/*", oninput: changed, autocomplete: "off", autocapitalize: "off" }),
+    path: h("input", { name: "path", value: given("path"), placeholder: "any, or guide/*", oninput: changed, autocomplete: "off", autocapitalize: "off" }),
     rerank: h("input", { type: "checkbox", name: "rerank", checked: given("rerank") === "true", onchange: now }),
   };
-  const { collection, kind, mode, tag, path, rerank } = view.fields;
+  const { collection, kind, mode, tag, path } = view.fields;
   const isSet = FILTERS.some((name) => view.params.get(name));
   const wide = matchMedia("(min-width: 44rem)").matches;
   return h("details.filters", { open: wide || isSet },
-    h("summary", {}, "Filters"),
-    h("div.fields", {}, field("Collection", collection), field("Kind", kind), field("Search by", mode), field("Tag", tag), field("Path", path),
-      h("label.check", { title: "Takes longer; the order is better" }, rerank, "Read the best again")));
+    h("summary", "Filters"),
+    h("div.fields", field("Collection", collection), field("Kind", kind), field("Search by", mode), field("Tag", tag), field("Path", path)));
 }
 
 function question(view) {
@@ -105,27 +104,27 @@ function fetched({ q, collection, kind, mode, tag, path, rerank }, limit, signal
   return get("search", { q, collection, kind, mode, tag, path, rerank, limit, explain }, signal);
 }
 
-// ---------------------------------------------------------------- what is shown
+// ---- what is shown
 
 async function welcome(view) {
   view.count.textContent = "";
   const { documents, collections } = app.status;
   if (!documents) return view.results.replaceChildren(emptyLibrary());
   const names = Object.entries(collections).filter(([, count]) => count);
-  const chips = h("ul.chips", {}, names.map(([name, count]) => h("li", {}, h("a.chip", { href: `/library?part=documents&collection=${encodeURIComponent(name)}` },
-    dot(name), name, h("small", {}, number(count))))));
+  const chips = h("ul.chips", names.map(([name, count]) => h("li", h("a.chip", { href: `/library?part=documents&collection=${encodeURIComponent(name)}` },
+    dot(name), name, h("small", number(count))))));
   const { documents: newest } = await get("documents", { order: "newest", limit: 8 }, view.signal);
   if (view.box.value.trim()) return undefined;
-  const recent = h("ul.plain", {}, newest.map((one) => h("li", {}, h("a", { href: readUrl(one.address), "data-focus": one.address }, one.title || one.path),
-    h("small.soft", {}, dot(one.collection), `${one.address} · ${age(one.updated_at)}`))));
-  return view.results.replaceChildren(h("section.welcome", {}, h("h2", {}, "Collections"), chips, h("h2", {}, "Newest"), recent));
+  const recent = h("ul.plain", newest.map((one) => h("li", h("a", { href: readUrl(one.address), "data-focus": one.address }, one.title || one.path),
+    h("small.soft", dot(one.collection), `${one.address} · ${age(one.updated_at)}`))));
+  return view.results.replaceChildren(h("section.welcome", h("h2", "Collections"), chips, h("h2", "Newest"), recent));
 }
 
 function emptyLibrary() {
-  return h("div.empty", {}, h("h2", {}, "This library is empty"),
-    h("p", {}, "Add a folder, some files, a page or a whole site. Then everything in it can be searched by words and by meaning."),
-    app.can("write") ? h("p", {}, h("a.main", { href: "/library", role: "button" }, "Add documents")) : null,
-    h("p.soft", {}, "In the terminal: ", h("code", {}, "quire add ./docs")));
+  return h("div.empty", h("h2", "This library is empty"),
+    h("p", "Add a folder, some files, a page or a whole site. Then everything in it can be searched by words and by meaning."),
+    app.can("write") ? h("p", h("a.main", { href: "/library", role: "button" }, "Add documents")) : null,
+    h("p.soft", "In the terminal: ", h("code", "quire add ./docs")));
 }
 
 function draw(view, asked, answer) {
@@ -134,19 +133,19 @@ function draw(view, asked, answer) {
   const found = shown.length ? counted(shown.length, "result") : "Nothing found";
   view.count.textContent = answer.good_match || !shown.length ? found : `No good match. ${found}, none of them close.`;
   view.count.classList.toggle("poor", !answer.good_match && shown.length > 0);
-  const list = h("ol.results", {}, shown.map((one) => resultNode(view, asked, one)));
+  const list = h("ol.results", shown.map((one) => resultNode(view, asked, one)));
   const next = LIMITS.find((limit) => limit > view.limit);
   const more = results.length >= view.limit && next
     ? button("Show more", () => { view.limit = next; ask(view); }, { class: "more" }) : null;
   view.results.replaceChildren(...[notes.length ? notesNode(notes) : null, shown.length ? list : nothing(asked), more].filter(Boolean));
 }
 
-const notesNode = (notes) => h("ul.notes", {}, notes.map((note) => h("li", {}, note)));
+const notesNode = (notes) => h("ul.notes", notes.map((note) => h("li", note)));
 
 function nothing(asked) {
   const isFiltered = FILTERS.some((name) => [asked[name]].flat().some(Boolean));
-  return h("div.empty", {}, h("p", {}, isFiltered ? "No document that passes the filters answers this." : "No document has these words or this meaning."),
-    isFiltered ? h("p", {}, h("a", { href: urlOf({ q: asked.q }) }, "Search everything")) : null);
+  return h("div.empty", h("p", isFiltered ? "No document that passes the filters answers this." : "No document has these words or this meaning."),
+    isFiltered ? h("p", h("a", { href: urlOf({ q: asked.q }) }, "Search everything")) : null);
 }
 
 function resultNode(view, asked, one) {
@@ -156,20 +155,26 @@ function resultNode(view, asked, one) {
   const asks = button("Why this result", () => explain(asked, one, asks, why), { class: "quiet", "aria-expanded": "false" });
   const link = h("a.name", { href: readUrl(one.address, asked.q), "data-focus": one.address }, last);
   const original = webLink(one.link);
-  return h("li.result", {},
-    h("p.trail", {}, dot(one.collection), h("span", {}, one.collection), trail.map((step) => [h("i", { "aria-hidden": "true" }, "›"), h("span", {}, step)])),
-    h("h2", {}, link),
-    h("p.snippet", {}, marked(one.snippet, one.highlights)),
-    h("p.facts", {}, strength(one), h("span", {}, MATCHES[one.match] || one.match), h("span", {}, size(one)), h("span", {}, place(one)),
-      one.merged_from.length ? h("span", {}, `${counted(one.merged_from.length, "section")} in one`) : null,
+  return h("li.result",
+    h("p.trail", dot(one.collection), h("span", one.collection), trail.map((step) => [h("i", { "aria-hidden": "true" }, "›"), h("span", step)])),
+    h("h2", link),
+    h("p.snippet", marked(one.snippet, one.highlights, opening(one.snippet, last))),
+    h("p.facts", strength(one), h("span", MATCHES[one.match] || one.match), h("span", size(one)), h("span", place(one)),
+      one.merged_from.length ? h("span", `${counted(one.merged_from.length, "section")} in one`) : null,
       one.stale ? h("span.tag.warn", { title: "The file has changed since it was indexed" }, "changed since") : null,
-      one.promotion !== "standard" ? h("span.tag.good", {}, one.promotion) : null,
-      one.kind !== "document" ? h("span.tag", {}, one.kind) : null,
-      one.tags.map((tag) => h("span.tag", {}, `#${tag}`)),
+      one.promotion !== "standard" ? h("span.tag.good", one.promotion) : null,
+      one.kind !== "document" ? h("span.tag", one.kind) : null,
+      one.tags.map((tag) => h("span.tag", `#${tag}`)),
       original ? h("a", { href: original, target: "_blank", rel: "noopener noreferrer" }, "original") : null,
-      h("a.quiet", { href: cutsUrl(one.address.split("#")[0]) }, "cuts"),
       REMEMBERED.includes(one.kind) ? null : asks),
     why);
+}
+
+// A snippet that begins with the heading would say it twice.
+function opening(snippet, heading) {
+  const hashes = /^#{1,6} /.exec(snippet)?.[0] || "";
+  const both = `${hashes}${heading} `;
+  return Array.from(hashes && snippet.startsWith(both) && snippet.length > both.length ? both : hashes).length;
 }
 
 const MATCHES = { keyword: "words", semantic: "meaning", both: "words and meaning" };
@@ -178,7 +183,7 @@ function strength(one) {
   const label = one.strength === "none" ? "poor match" : `${one.strength} match`;
   const meter = h("span.meter", { "aria-hidden": "true" }, h("span"));
   meter.firstChild.style.width = `${Math.round(one.confidence * 100)}%`;
-  return h(`span.strength.${one.strength}`, { title: "The chance that it answers, at least" }, meter, `${label} `, h("b", {}, one.confidence.toFixed(2)));
+  return h(`span.strength.${one.strength}`, { title: "The chance that it answers, at least" }, meter, `${label} `, h("b", one.confidence.toFixed(2)));
 }
 
 function size(one) {
@@ -186,7 +191,7 @@ function size(one) {
   return `${number(one.tokens)} of ${counted(one.parent_tokens, "token")} in ${one.parent_title || one.parent}`;
 }
 
-// ---------------------------------------------------------------- why
+// ---- why
 
 const REASONS = [
   ["words", "Words", "how well its words match, beside the best result"],
@@ -220,16 +225,16 @@ function reasons({ terms, hits, score }) {
   const others = hits.length - 1;
   const told = [`Score ${score.toFixed(2)}, ranked ${best.rank ?? "by its neighbours"}.`, terms.length ? `Looked for: ${terms.join(", ")}.` : "",
     others ? `${counted(others, "more chunk")} of it matched too.` : ""];
-  return [h("dl.bars", {}, rows), h("p.soft", {}, told.filter(Boolean).join(" "))];
+  return [h("dl.bars", rows), h("p.soft", told.filter(Boolean).join(" "))];
 }
 
 function bar(label, what, share, value, isLess = false) {
   const full = h("span", { class: isLess ? "less" : null });
   full.style.width = `${Math.round(Math.max(0, Math.min(1, share)) * 100)}%`;
-  return [h("dt", {}, label, h("small", {}, what)), h("dd", {}, h("span.track", { "aria-hidden": "true" }, full), value)];
+  return [h("dt", label, h("small", what)), h("dd", h("span.track", { "aria-hidden": "true" }, full), value)];
 }
 
-// ---------------------------------------------------------------- keys
+// ---- keys
 
 const names = (view) => [...view.results.querySelectorAll("a.name")];
 
