@@ -160,7 +160,7 @@ def test_a_search_answers_while_one_types_and_says_why(visit: Visit) -> None:
     assert page.title() == "worn seal drips · Quire"
     first.get_by_role("button", name="Why this result").click()
     expect(first.locator(".why dt")).to_have_count(6)
-    expect(first.locator(".why")).to_contain_text("Looked for:")
+    expect(first.locator(".why")).to_contain_text("Word stems:")
     page.reload()
     expect(page.locator("li.result").first).to_contain_text("Change the seal")
 

@@ -60,7 +60,7 @@ async function show({ back = false } = {}) {
 		if (mine === turn) settle(body, back);
 	} catch (problem) {
 		if (problem.name === "AbortError" || mine !== turn) return;
-		body.replaceChildren(h("div.empty", h("h1", { tabindex: "-1" }, "That did not work"), h("p", problem.message),
+		body.replaceChildren(h("div.empty", h("h1", problem.status === 404 ? "Not found" : "That did not work"), h("p", problem.message),
 			button("Try again", () => show(), { class: "main" })));
 		settle(body, false);
 	}
@@ -155,8 +155,7 @@ function later({ text, addresses, path, body, changed }) {
 	const one = { sent: false };
 	let left = UNDO_MS / 1000;
 	addresses.forEach((address) => app.hidden.add(address));
-	const seconds = h("span", { "aria-hidden": "true" });
-	const tell = () => { seconds.textContent = `${left} s`; };
+	const tell = () => { node.firstChild.textContent = `${text} in ${left} s.`; };
 	const stop = () => {
 		clearInterval(clock);
 		waiting.delete(one);
@@ -177,9 +176,11 @@ function later({ text, addresses, path, body, changed }) {
 		show();
 	};
 	const undo = button("Undo", () => { stop(); show(); say("Undone."); });
-	const node = bar("undo", `${text} in 10 s.`, seconds, undo, button("Now", () => one.send()));
+	const node = bar("undo", "", undo, button("Now", () => one.send()));
+	node.removeAttribute("role"); // nobody wants to hear each second
 	const clock = setInterval(() => { left -= 1; tell(); if (left <= 0) one.send(); }, 1000);
 	tell();
+	say(`${text} in ${left} s.`, { quiet: true });
 	waiting.add(one);
 	changed();
 	undo.focus();

@@ -113,7 +113,7 @@ function draw(view, { document: doc, text, strategies }) {
 	const columns = strategies.map((one) => column(view, one, slice, doc.characters ?? text.length, largest));
 	view.out.style.setProperty("--columns", String(columns.length));
 	view.out.replaceChildren(...columns);
-	together(columns.map((one) => one.querySelector(".text")));
+	together(columns.map((one) => one.querySelector(".text")).filter(Boolean));
 	view.shown.textContent = "";
 }
 

@@ -23,7 +23,7 @@ export function svg(tag, attributes, ...children) {
 	return node;
 }
 
-export const check = (text, props, ...more) => h("label.check", { title: props.title }, h("input", { type: "checkbox", ...props }), text, ...more);
+export const check = (text, props) => h("label.check", { title: props.title }, h("input", { type: "checkbox", ...props }), text);
 export const refused = ({ message }) => h("p.said.problem", { role: "alert" }, message);
 export const button = (text, onclick, props = {}) => h("button", { type: "button", onclick, ...props }, text);
 

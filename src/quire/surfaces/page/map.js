@@ -30,7 +30,7 @@ function side(view, notes) {
 	const again = () => { draw(view); list(view); };
 	const counts = new Map();
 	for (const { collection } of view.points) counts.set(collection, (counts.get(collection) || 0) + 1);
-	const legend = h("ul.legend", [...counts].sort().map(([name, count]) => h("li", check(name, { checked: true, onchange: ({ target }) => { view.off[target.checked ? "delete" : "add"](name); again(); } }, dot(name), h("small.soft", number(count))))));
+	const legend = h("ul.legend", [...counts].sort().map(([name, count]) => h("li", check([dot(name), name, h("small.soft", number(count))], { checked: true, onchange: ({ target }) => { view.off[target.checked ? "delete" : "add"](name); again(); } }))));
 	const alike = view.groups.flat().length;
 	view.list = h("div.points");
 	const filter = h("input", { type: "search", "aria-label": "Filter the list", placeholder: "Filter the list", oninput: () => { view.filter = filter.value.trim().toLowerCase(); again(); } });
@@ -126,6 +126,8 @@ const wide = (view) => Math.min(view.width / 2 - 26, half(view) * 1.5);
 const at = (view, { x, y }) => [view.width / 2 + (x * wide(view)) * view.scale + view.x, view.height / 2 - (y * half(view)) * view.scale + view.y];
 const radius = (view, one) => Math.min(12, 2.6 + Math.sqrt(one.chunks) * 0.65) * Math.min(2, view.scale ** 0.3);
 
+const isFaded = (view, one) => (view.twins && !one.twins.length) || !isMatch(view, one);
+
 function draw(view) {
 	const { context: pen, width, height } = view;
 	if (!pen) return;
@@ -136,8 +138,7 @@ function draw(view) {
 	for (const one of shown) {
 		const [x, y] = at(view, one);
 		if (x < -20 || y < -20 || x > width + 20 || y > height + 20) continue;
-		const faded = (view.twins && !one.twins.length) || !isMatch(view, one);
-		pen.globalAlpha = faded ? 0.16 : 0.82;
+		pen.globalAlpha = isFaded(view, one) ? 0.16 : 0.82;
 		pen.fillStyle = colours.hues[one.collection];
 		pen.beginPath();
 		pen.arc(x, y, radius(view, one), 0, 7);
@@ -177,7 +178,7 @@ function texts(view, pen, colours, shown) {
 	Object.assign(pen, { textAlign: "center", textBaseline: "middle", font: `600 13px ${colours.font}` });
 	for (const label of view.labels) write(label.text, ...at(view, label), colours.ink);
 	pen.font = `12px ${colours.font}`;
-	const near = shown.filter((one) => { const [x, y] = at(view, one); return x > 0 && y > 0 && x < view.width && y < view.height; });
+	const near = shown.filter((one) => { if (isFaded(view, one)) return false; const [x, y] = at(view, one); return x > 0 && y > 0 && x < view.width && y < view.height; });
 	if (view.scale < 2 && near.length > 40) return;
 	for (const one of near.sort((a, b) => b.chunks - a.chunks).slice(0, 60)) {
 		const [x, y] = at(view, one);

@@ -6,7 +6,8 @@ import { app } from "./app.js";
 
 const ACTIONS = { refuse: "refused", remove: "to remove", update: "to update", move: "to rename", remake: "to remake", add: "to add", keep: "gone, but kept", skip: "skipped", ignore: "ignored" };
 const CHANGES = ["add", "update", "move", "remake", "remove"];
-const SHOWN = 12;
+const PLAIN = ["add", "move"]; // the action is the reason
+const SHOWN = 6;
 const MOST = 1000;
 
 // Shows the plan of `given`, and applies it at `path` when asked to.
@@ -21,7 +22,8 @@ export async function planFlow(flow, { again, given = {}, path, label, prune = f
 		const close = button(changes ? "Cancel" : "Close", () => flow.replaceChildren());
 		const gone = kept || prune ? check("also remove documents whose files are gone", { checked: prune, onchange: ({ target }) => planFlow(flow, { again, given, path, label, prune: target.checked }) }) : null;
 		flow.replaceChildren(h("div.plan", plans.length ? plans.map(planNode) : h("p", "Nothing would change."), gone, h("div.row", changes ? apply : null, close)));
-		(changes ? apply : close).focus();
+		flow.scrollIntoView({ block: "nearest" });
+		(changes ? apply : close).focus({ preventScroll: true });
 		app.say(changes ? `${counted(changes, "change")} planned.` : "Nothing would change.", { quiet: true });
 	} catch (problem) {
 		flow.replaceChildren(refused(problem));
@@ -41,17 +43,17 @@ function group(action, rows) {
 	const list = h("ul.items", rows.slice(0, SHOWN).map(item));
 	const rest = rows.length - SHOWN;
 	const more = rest > 0 ? button(`and ${number(rest)} more`, () => { list.append(...rows.slice(SHOWN, MOST).map(item)); more.remove(); }, { class: "quiet" }) : null;
-	return h("details", { open: isLoud && rows.length <= SHOWN * 2 }, h("summary", `${number(rows.length)} ${ACTIONS[action]}`, reasonsOf(rows)), list, more);
+	return h("details", { open: isLoud }, h("summary", `${number(rows.length)} ${ACTIONS[action]}`, reasonsOf(rows)), list, more);
 }
 
 function reasonsOf(rows) {
 	const counts = new Map();
-	for (const { reason } of rows) if (reason) counts.set(reason, (counts.get(reason) || 0) + 1);
+	for (const { action, reason } of rows) if (reason && !PLAIN.includes(action)) counts.set(reason, (counts.get(reason) || 0) + 1);
 	const told = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([reason, count]) => (counts.size > 1 ? `${reason} (${number(count)})` : reason));
 	return told.length && rows.length > 1 ? h("small.soft", ` ${told.join(", ")}${counts.size > 3 ? ", …" : ""}`) : null;
 }
 
-const item = ({ path, from, reason }) => h("li", h("code", from ? `${from} → ${path}` : path), reason ? h("small.soft", ` ${reason}`) : null);
+const item = ({ action, path, from, reason }) => h("li", h("code", from ? `${from} → ${path}` : path), reason && !PLAIN.includes(action) ? h("small.soft", ` ${reason}`) : null);
 
 // ---- progress and report
 

@@ -222,7 +222,7 @@ function reasons({ terms, hits, score }) {
 	rows.push(bar("Reread", isReread ? "what reading it again with the question added to its score" : "it was not read again; “Read the best again” does that",
 		isReread ? Math.min(1, Math.abs(best.added)) : 0, isReread ? best.added.toFixed(2) : "–", best.added < 0));
 	const others = hits.length - 1;
-	const told = [`Score ${score.toFixed(2)}, ranked ${best.rank ?? "by its neighbours"}.`, terms.length ? `Looked for: ${terms.join(", ")}.` : "",
+	const told = [`Score ${score.toFixed(2)}, ranked ${best.rank ?? "by its neighbours"}.`, terms.length ? `Word stems: ${terms.join(", ")}.` : "",
 		others ? `${counted(others, "more chunk")} of it matched too.` : ""];
 	return [h("dl.bars", rows), h("p.soft", told.filter(Boolean).join(" "))];
 }
@@ -230,7 +230,7 @@ function reasons({ terms, hits, score }) {
 function bar(label, what, share, value, isLess = false) {
 	const full = h("span", { class: isLess ? "less" : null });
 	full.style.width = `${Math.round(Math.max(0, Math.min(1, share)) * 100)}%`;
-	return [h("dt", label, h("small", what)), h("dd", h("span.track", { "aria-hidden": "true" }, full), value)];
+	return [h("dt", label, h("small", what)), h("dd", h("span.track", { "aria-hidden": "true" }, full), h("span", value))];
 }
 
 // ---- keys
