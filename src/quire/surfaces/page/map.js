@@ -166,8 +166,9 @@ function bonds(view, pen, colours) {
 
 function texts(view, pen, colours, shown) {
 	const taken = [];
-	const write = (text, x, y, colour) => {
+	const write = (text, at, y, colour) => {
 		const length = pen.measureText(text).width;
+		const x = Math.max(length / 2 + 6, Math.min(at, view.width - length / 2 - 6));
 		const box = [x - length / 2 - 4, y - 9, x + length / 2 + 4, y + 9];
 		if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) return;
 		taken.push(box);
