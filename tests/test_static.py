@@ -35,8 +35,8 @@ from quire.ingest.report import Report
 from quire.library import Library, embeddings
 from quire.progress import Silent
 from quire.stores import Filters, open_store
-from quire.surfaces.mcp.jobs import Deepening
 from quire.surfaces.mcp.server import Service
+from quire.surfaces.threads import Deepening
 from tests import test_vectors
 from tests.mcp_client import call, parameters, talk
 from tests.models_server import Models, closed_port
@@ -567,7 +567,7 @@ def test_a_server_embeds_what_was_left_in_the_background(
     library_url: str, place: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Issue: servers do it; whatever is left when a server starts, and whatever it left itself."""
-    monkeypatch.setattr("quire.surfaces.mcp.jobs._BEFORE_WATCHING", 0.01)
+    monkeypatch.setattr("quire.surfaces.threads._BEFORE_WATCHING", 0.01)
     with opened(library_url) as library:
         library.add(place / "zoo", embed=False)
         background = Deepening(library_url, config())
@@ -587,7 +587,7 @@ def test_the_background_ends_between_two_batches(
     library_url: str, place: Path, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was embedded stays; the end of a server does not wait for the rest."""
-    monkeypatch.setattr("quire.surfaces.mcp.jobs._BEFORE_WATCHING", 0.01)
+    monkeypatch.setattr("quire.surfaces.threads._BEFORE_WATCHING", 0.01)
     monkeypatch.setattr("quire.embedding._BATCH", 10)
     begun, go_on = threading.Event(), threading.Event()
 

@@ -31,7 +31,7 @@ from quire.library import Library, connections
 from quire.progress import Silent
 from quire.result import Result
 from quire.surfaces import render
-from quire.surfaces.mcp.jobs import Threads
+from quire.surfaces.threads import Threads
 from tests.test_replaced import COPY, WITHOUT_LOG, add_elsewhere, shell
 from tests.words import WORDS
 

@@ -35,16 +35,19 @@ if TYPE_CHECKING:
     from quire.ingest.report import Report
     from quire.library import Library
     from quire.linking import LinkBack, LinkOut, Links
+    from quire.mapping import Map, Point
     from quire.memory import Kept, Similar
     from quire.progress import DocumentChange
     from quire.records import StoredChunk, StoredSection
+    from quire.regions import Label
     from quire.result import Reading, Result
     from quire.searcher import Found
     from quire.sources.entries import Version
-    from quire.stores import Counts, DocumentRow, SourceRow
+    from quire.stores import AccessKey, Counts, DocumentRow, SourceRow
     from quire.sync import Changes
 
 __all__ = [
+    "AccessKey",
     "AsyncLibrary",
     "BrokenInvariant",
     "Changes",
@@ -60,14 +63,17 @@ __all__ = [
     "EmbeddingError",
     "Found",
     "Kept",
+    "Label",
     "Library",
     "LibraryError",
     "LinkBack",
     "LinkOut",
     "Links",
+    "Map",
     "MissingExtra",
     "NoResults",
     "Plan",
+    "Point",
     "QuireError",
     "Reading",
     "Report",
@@ -86,6 +92,7 @@ __all__ = [
 ]
 # Loaded when first asked for: who only cuts text need not wait for a database.
 _LATER = {
+    "AccessKey": "quire.stores",
     "AsyncLibrary": "quire.aio",
     "Changes": "quire.sync",
     "Context": "quire.context",
@@ -96,11 +103,14 @@ _LATER = {
     "Embedded": "quire.embedding",
     "Found": "quire.searcher",
     "Kept": "quire.memory",
+    "Label": "quire.regions",
     "Library": "quire.library",
     "LinkBack": "quire.linking",
     "LinkOut": "quire.linking",
     "Links": "quire.linking",
+    "Map": "quire.mapping",
     "Plan": "quire.ingest.plan",
+    "Point": "quire.mapping",
     "Reading": "quire.result",
     "Report": "quire.ingest.report",
     "Result": "quire.result",

@@ -14,7 +14,7 @@ import contextvars
 import inspect
 import os
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial, wraps
@@ -186,13 +186,19 @@ class AsyncLibrary:
 
     @classmethod
     def open(
-        cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        config: Config = DEFAULT,
+        collections: Iterable[str] | None = None,
     ) -> _Opening[Self]:
-        """The library at a path or postgresql:// URL. Raises NoResults if there is none to open.
+        """The library at a path or postgresql:// URL, or only some collections of it, as `Library.open` does.
 
-        Use it with `async with`, or await it and await `close` at the end.
+        Use it with `async with`, or await it and await `close` at the end. Raises NoResults if there is none.
         """
-        return _Opening(cls, partial(Library.open, url, create=create, config=config))
+        given: Any = {"create": create, "config": config, "collections": collections}
+        return _Opening(cls, partial(Library.open, url, **given))
 
     @property
     def url(self) -> str:
@@ -285,8 +291,11 @@ class AsyncLibrary:
     grant = _writes(Library.grant)
     history = _reads(Library.history)
     import_ = _writes(Library.import_)
+    keys = _reads(Library.keys)
     learn = _writes(Library.learn)
     links = _reads(Library.links)
+    make_key = _writes(Library.make_key)
+    map = _reads(Library.map)
     model_problem = _reads(Library.model_problem)
     move_source = _writes(Library.move_source)
     plan = _reads(Library.plan)
@@ -306,6 +315,7 @@ class AsyncLibrary:
     toc = _reads(Library.toc)
     unembeddable = _reads(Library.unembeddable)
     vector = _reads(Library.vector)
+    withdraw_key = _writes(Library.withdraw_key)
 
 
 def _in_loop(tell: Callable[[T], None] | None) -> Callable[[T], None] | None:

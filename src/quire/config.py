@@ -342,6 +342,26 @@ class WatchSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """Who may reach `quire serve` and `quire mcp --http`, and what a request may cost."""
+
+    allowed_hosts: tuple[str, ...] = guarded(())  # more names of the server, such as docs.example.com
+    allowed_origins: tuple[str, ...] = guarded(
+        ()
+    )  # other sites whose pages may call it: https://a.example.com
+    trusted_proxies: tuple[str, ...] = guarded(())  # addresses or networks whose X-Forwarded-For counts
+    rate: float = at_most(50.0)  # requests a second for each key; twice as many at once
+    max_bytes: int = at_most(64_000_000)  # of a request
+    timeout: float = at_most(30.0)  # seconds until a request that reads is given up
+    log_queries: bool = guarded(False, free=(False,))  # write what people search for to the access log
+
+    def __post_init__(self) -> None:
+        _within("rate", self.rate, 0.01, 1_000_000)
+        _within("max_bytes", self.max_bytes, 1, 2**40)
+        _within("timeout", self.timeout, 0.001, 86_400)
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """The folder whose quire.toml is in force, and whether its user trusts that file."""
 
@@ -368,6 +388,7 @@ class Config:
     web: WebSettings = field(default_factory=WebSettings)
     git: GitSettings = field(default_factory=GitSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
     project: Project | None = field(default=None, metadata=policy.INTERNAL)
 
 

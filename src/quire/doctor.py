@@ -356,6 +356,9 @@ class _Copy:
             progress.advance(1)
         self._sources()
         with suppress(*_FAULTS):
+            for key in self.old.access_keys():
+                self.target.put_key(key)
+        with suppress(*_FAULTS):
             copying.copy_vectors(self.old, self.target, self.good, progress)
 
     def _rows(self) -> list[DocumentRow]:

@@ -19,6 +19,9 @@ QuireError
 │   ├── ConnectionLost its server is gone or busy; the same may work later
 │   ├── Unstorable     the database does not take what one document holds
 │   └── LibraryHeld    this process must first close it elsewhere
+├── Forbidden          whoever asks may not do or see this
+│   └── KeyNeeded      whoever asks brings no key, or one that is not known or has expired
+├── RequestRefused     a request cannot be taken: its form, its size, its pace
 ├── NoResults          what was asked for is not there; the nearest things are named
 ├── BrokenInvariant    a strategy's rule cannot be kept on this document
 ├── WorkerDied         a worker process ended before it answered
@@ -245,6 +248,28 @@ class LibraryHeld(LibraryError):
     """A library was restored, and another part of this process still has the old one open."""
 
     code = "library_held"
+
+
+class Forbidden(QuireError):
+    """Whoever asks may not do or see this."""
+
+    code = "forbidden"
+
+
+class KeyNeeded(Forbidden):
+    """A key is missing, unknown or expired."""
+
+    code = "key_needed"
+
+
+class RequestRefused(QuireError):
+    """A server does not take a request: its form, its size or its pace."""
+
+    code = "request_refused"
+
+    def __init__(self, message: str, status: int = 400, **details: Detail) -> None:
+        self.status = status  # of HTTP
+        super().__init__(message, status=status, **details)
 
 
 class NoResults(QuireError):

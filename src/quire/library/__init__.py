@@ -17,13 +17,15 @@ from quire.errors import LibraryError
 from quire.library.backups import Backups
 from quire.library.finding import Finding
 from quire.library.indexing import PROMOTIONS, Indexing
+from quire.library.keys import Keys
+from quire.library.maps import Maps
 from quire.library.memories import Memories
 from quire.progress import Progress
 
 __all__ = ["PROMOTIONS", "Library"]
 
 
-class Library(Indexing, Memories, Finding, Backups):
+class Library(Indexing, Memories, Finding, Maps, Backups, Keys):
     """One index of documents: a SQLite file, or a PostgreSQL database."""
 
     def copy(self, to: str | os.PathLike[str], *, progress: Progress | None = None) -> Copied:

@@ -88,6 +88,14 @@ def given_names(names: Iterable[str], what: str) -> tuple[str, ...]:
     return found
 
 
+def _scope_of(collections: Iterable[str]) -> tuple[str, ...]:
+    """The collections that a library is limited to. Raises SettingError if there are none."""
+    found = tuple(dict.fromkeys(collections))
+    if not found or not all(found):
+        raise SettingError("collections", "names none. Name at least one, or leave it out for all")
+    return found
+
+
 class Answering(threading.local):
     """The answer that a thread is making: whether it is, and the documents cited whose files have changed."""
 
@@ -103,10 +111,12 @@ class OpenLibrary:
             if not name.startswith("_") and callable(method):
                 setattr(cls, name, checks_arguments(method if name in _APART else _called(method)))
 
-    def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
-        self.url, self.config = url, config
+    def __init__(
+        self, store: Store, url: str, config: Config = DEFAULT, scope: tuple[str, ...] | None = None
+    ) -> None:
+        self.url, self.config, self._scope = url, config, scope
         place = url if "://" in url or url == ":memory:" else os.path.abspath(url)  # noqa: PTH100
-        self._connections = Connections(url, store, partial(open_store, place))
+        self._connections = Connections(url, store, partial(open_store, place, collections=scope))
         self._embedders: dict[str, Embedder | None] = {}
         self._loading, self._cross = threading.Lock(), CrossEncoder()
         self._answering = Answering()
@@ -118,11 +128,21 @@ class OpenLibrary:
 
     @classmethod
     @checks_arguments
-    def open(cls, url: str | os.PathLike[str], *, create: bool = False, config: Config = DEFAULT) -> Self:
-        """The library at a path or postgresql:// URL. Raises NoResults if there is none to open."""
-        name = os.fspath(url)
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        config: Config = DEFAULT,
+        collections: Iterable[str] | None = None,
+    ) -> Self:
+        """The library at a path or postgresql:// URL. Raises NoResults if there is none to open.
+
+        With `collections`, it is as if the library had only these: others are neither seen nor written.
+        """
+        name, scope = os.fspath(url), None if collections is None else _scope_of(collections)
         is_new = create and not os.path.lexists(name)
-        library = cls(open_store(name, create=create), name, config)
+        library = cls(open_store(name, create=create, collections=scope), name, config, scope)
         if is_new and not library.store.is_shared and name != ":memory:":
             places.hide_from_git(name)
             if why := disks.why_unsafe(name):

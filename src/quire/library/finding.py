@@ -10,6 +10,7 @@ from quire import reading, searcher
 from quire.address import is_in_collection, of_document
 from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
+from quire.errors import SettingError, nearest
 from quire.ingest import named
 from quire.library.base import reads
 from quire.library.passages import Passages, filters_of, newest_versions
@@ -33,6 +34,7 @@ class Finding(Passages):
         paths: Iterable[str] = (),
         tags: Iterable[str] = (),
         where: Iterable[str] = (),
+        kind: str | None = None,
         limit: int | None = None,
         mode: str | None = None,
         rerank: bool | None = None,
@@ -42,12 +44,14 @@ class Finding(Passages):
 
         Of a collection with versions, `name@version`, the newest is searched unless another is named;
         `name@*` are all. Only documents with all of the `tags` are searched, and only those whose front
-        matter meets all conditions in `where`, such as `date>=2026-01-01`. `mode` is hybrid, keyword or
-        semantic. `rerank` reads the best again: a better order takes more time. With a `vector` of your own,
-        no model is asked for one; then the query may be left out.
+        matter meets all conditions in `where`, such as `date>=2026-01-01`. `kind` is document or external.
+        `mode` is hybrid, keyword or semantic. `rerank` reads the best again: a better order takes more time.
+        With a `vector` of your own, no model is asked for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
-        filters = filters_of(collection, paths, tags, where)
+        if kind is not None and kind not in named.DOCUMENTS:
+            raise SettingError("kind", f"there is no {kind!r} to search. {nearest(kind, named.DOCUMENTS)}")
+        filters = replace(filters_of(collection, paths, tags, where), kinds=(kind,) if kind else ())
         return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
 
     @reads
@@ -75,7 +79,7 @@ class Finding(Passages):
         explain: bool,
     ) -> Found:
         apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
-        filters = replace(filters, kinds=named.DOCUMENTS if apart else ())
+        filters = replace(filters, kinds=filters.kinds or (named.DOCUMENTS if apart else ()))
         meaning = self._meaning(settings.mode, vector)
         cross = self._cross if settings.rerank else None
         given = {"explain": explain, "tokens": self.config.tokens}

@@ -206,14 +206,14 @@ class Indexing(Embeddings):
             raise SettingError("library", "is in memory. Only one in a file or a database can be watched")
         self._connections.call(self._adopt)
         told = on_change or _log_change, on_note or log.warning
-        with type(self).open(self.url, config=self.config) as own:
+        with type(self).open(self.url, config=self.config, collections=self._scope) as own:
             watched = watcher.Watched(own.store, self.url, self.config, self._another, *told)
             watcher.watch(watched, stop or threading.Event())
 
     @contextmanager
     def _another(self) -> Iterator[tuple[Store, Callable[[Report, Progress], None]]]:
         """The library opened once more, for another thread: its store, and how it embeds what is new."""
-        with type(self).open(self.url, config=self.config) as other:
+        with type(self).open(self.url, config=self.config, collections=self._scope) as other:
             yield other.store, partial(other._embed_new, within=math.inf)
 
     def check(self, collection: str | None = None) -> Changes:

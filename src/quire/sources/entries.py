@@ -184,27 +184,28 @@ def _check_time(name: str, when: Any) -> None:
 # ------------------------------------------------------------------------------------------ times
 
 
-def moment(name: str, said: str | datetime | None, *, end: bool = False) -> int | None:
+def moment(name: str, said: str | datetime | None, *, end: bool = False, ahead: bool = False) -> int | None:
     """A time in milliseconds: a date, a date and time, or an age (12h, 7d, 2w).
 
-    A day means its beginning, or its end if `end` is set. Raises SettingError for the setting `name`.
+    A day means its beginning, or its end if `end` is set. An age is one in the past, or if `ahead` is set so
+    long from now. Raises SettingError for the setting `name`.
     """
     if said is None:
         return None
     if isinstance(said, datetime):
         when = said
     elif span := _SPAN.fullmatch(said.strip()):
-        when = _ago(name, int(span[1]), _UNITS[span[2]])
+        when = _away(name, int(span[1]) * (1 if ahead else -1), _UNITS[span[2]])
     else:
         when = _written(name, said.strip(), end)
     return int(when.timestamp() * 1000)
 
 
-def _ago(name: str, number: int, unit: str) -> datetime:
+def _away(name: str, number: int, unit: str) -> datetime:
     try:
-        return datetime.now(UTC) - timedelta(**{unit: number})
+        return datetime.now(UTC) + timedelta(**{unit: number})
     except OverflowError:
-        raise SettingError(name, f"{number:,} {unit} is too long ago") from None
+        raise SettingError(name, f"{abs(number):,} {unit} is too long") from None
 
 
 def _written(name: str, said: str, end: bool) -> datetime:

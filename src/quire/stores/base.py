@@ -1,4 +1,4 @@
-"""The Store protocol: what indexing and searching ask of a database, in six parts.
+"""The Store protocol: what indexing and searching ask of a database, in seven parts.
 
 Always: a reader sees a document's old version or its new one, whole; a write survives a crash once `write`
 has returned; filters apply before any limit; a library is never written to after another replaced it.
@@ -17,6 +17,7 @@ from quire.progress import Progress
 from quire.query import Query
 from quire.result import Hit, Node
 from quire.stores.filters import Filters
+from quire.stores.keys import AccessKey
 from quire.stores.rows import (
     ChunkRow,
     DocumentRow,
@@ -132,6 +133,22 @@ class Admin(Protocol):
         ...
 
 
+class KeyIndex(Protocol):
+    """Keys that servers of the library accept."""
+
+    def access_keys(self) -> list[AccessKey]:
+        """All keys, oldest first."""
+        ...
+
+    def put_key(self, key: AccessKey) -> None:
+        """Store a key. The version of the library stays: no document has changed."""
+        ...
+
+    def drop_key(self, id: str) -> bool:
+        """Delete a key; returns whether it was there."""
+        ...
+
+
 class Documents(Protocol):
     """Documents with their sections and chunks."""
 
@@ -195,6 +212,10 @@ class Documents(Protocol):
 
     def lineages(self, keys: Iterable[tuple[int, int]]) -> dict[tuple[int, int], SectionRow]:
         """Sections by (document, position), with all their ancestors."""
+        ...
+
+    def count_sections(self, filters: Filters) -> int:
+        """How many sections the documents within filters have."""
         ...
 
     def section(self, row: int, position: int) -> SectionRow:
@@ -412,6 +433,13 @@ class VectorIndex(Protocol):
         """The vectors of chunks. Chunks without a vector are left out."""
         ...
 
+    def document_vectors(self, model: Model, rows: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of whole documents, by row: the mean of their chunks, or that of the only chunk.
+
+        A document of which a chunk has no vector is left out.
+        """
+        ...
+
     def models(self) -> list[Model]:
         """The models that made vectors: active ones first, and the instant one last of them."""
         ...
@@ -462,5 +490,5 @@ class VectorIndex(Protocol):
         ...
 
 
-class Store(Admin, Documents, LinkIndex, Sources, WordIndex, VectorIndex, Protocol):
+class Store(Admin, KeyIndex, Documents, LinkIndex, Sources, WordIndex, VectorIndex, Protocol):
     """A library's database."""

@@ -37,11 +37,13 @@ class Filters:
     since: int | None = None  # milliseconds: last written then or later
     until: int | None = None  # and before then
     not_collections: tuple[str, ...] = ()  # none of them
+    collections: tuple[str, ...] | None = None  # one of them, whatever else is asked for; None is any
 
     @property
     def scope(self) -> Filters:
         """The same collections and kinds, without what narrows them further."""
-        return Filters(self.collection, self.kinds, not_collections=self.not_collections)
+        within = {"not_collections": self.not_collections, "collections": self.collections}
+        return Filters(self.collection, self.kinds, **within)  # type: ignore[arg-type]
 
 
 def described(filters: Filters, kind: str = "") -> str:
@@ -104,6 +106,9 @@ def _conditions(filters: Filters, dialect: Dialect) -> Iterator[Condition]:
     if filters.not_collections:
         values = ", ".join([value] * len(filters.not_collections))
         yield f"d.collection NOT IN ({values})", list(map(dialect.name, filters.not_collections))
+    if filters.collections is not None:
+        values = ", ".join([value] * len(filters.collections))
+        yield f"d.collection IN ({values})", list(map(dialect.name, filters.collections))
     if filters.kinds:
         yield dialect.any_kind(filters.kinds)
     for paths in filter(None, (filters.paths, filters.query_paths)):

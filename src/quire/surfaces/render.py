@@ -1,4 +1,4 @@
-"""What surfaces show: chunks and outlines as text and JSON, and every error's exit code."""
+"""What surfaces show: chunks, outlines, results and reports as text and JSON."""
 
 from __future__ import annotations
 
@@ -17,18 +17,14 @@ from quire.context import one_line as one_line
 from quire.context import safe as safe
 from quire.context import safe_lines as safe_lines
 from quire.embed.base import STATIC
-from quire.errors import (
-    BrokenInvariant,
-    EmbeddingError,
-    Interrupted,
-    LibraryError,
-    MissingExtra,
-    NoResults,
-    QuireError,
-    SettingError,
-    SourceError,
-    UsageError,
-)
+from quire.errors import SourceError
+from quire.surfaces.outcomes import DONE as DONE
+from quire.surfaces.outcomes import FAILED as FAILED
+from quire.surfaces.outcomes import NOTHING as NOTHING
+from quire.surfaces.outcomes import PARTLY as PARTLY
+from quire.surfaces.outcomes import STOPPED as STOPPED
+from quire.surfaces.outcomes import USAGE as USAGE
+from quire.surfaces.outcomes import exit_code as exit_code
 from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
@@ -49,25 +45,6 @@ if TYPE_CHECKING:  # a command that needs no library loads none
 _KINDS = 8  # the most kinds of skipped files to name
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 1000  # characters of a message
-DONE, NOTHING, USAGE, PARTLY, FAILED = range(5)
-STOPPED = 130  # as shells have it for Ctrl-C
-EXIT_CODES: dict[type[QuireError], int] = {
-    NoResults: NOTHING,
-    SettingError: USAGE,
-    UsageError: USAGE,
-    MissingExtra: USAGE,
-    SourceError: FAILED,
-    EmbeddingError: FAILED,
-    LibraryError: FAILED,
-    BrokenInvariant: FAILED,
-    Interrupted: STOPPED,
-    QuireError: FAILED,
-}
-
-
-def exit_code(error: QuireError) -> int:
-    """The exit code of an error, by the nearest class that has one."""
-    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 
 
 def line(text: str) -> str:

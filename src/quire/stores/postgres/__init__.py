@@ -14,8 +14,11 @@ from psycopg import sql
 from quire.embed.base import STATIC, STATIC_DIMENSION
 from quire.stores.base import Counts
 from quire.stores.checks import VERIFIED_BYTES
+from quire.stores.filters import Filters
 from quire.stores.postgres.database import Connection, PostgresDatabase, next_generation
+from quire.stores.postgres.filters import conditions
 from quire.stores.postgres.ids import count_wrong_keys
+from quire.stores.postgres.keys import PostgresKeys
 from quire.stores.postgres.schema import CHECKS
 from quire.stores.postgres.sources import PostgresSources
 from quire.stores.postgres.terms import REPEATED
@@ -34,7 +37,7 @@ _HELD = (
 )
 
 
-class PostgresStore(PostgresSources):
+class PostgresStore(PostgresSources, PostgresKeys):
     """One open database, used by one thread at a time.
 
     `tenant` names collections: it sees and writes no others. `?collections=a,b` in the URL does the same.
@@ -166,6 +169,12 @@ class PostgresStore(PostgresSources):
         done, name = (self._count_embedded(active), active.name) if active else (0, "")
         vectors = done, name, self._count_embedded(instant) if instant else 0
         return Counts(documents, sections, chunks, size, {row[0]: row[1] for row in rows}, *vectors)
+
+    def count_sections(self, filters: Filters) -> int:
+        """How many sections the documents within filters have."""
+        where, args = conditions(filters)
+        counted = f"SELECT coalesce(sum(section_count), 0) FROM quire.documents AS d WHERE {where or 'true'}"
+        return int(self.db.value(counted, *args))
 
     def lease(self, name: str) -> tuple[str, int]:
         """What is stored of a lease, "" if nothing is, and the time of the server in milliseconds."""

@@ -115,7 +115,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str, scope: Sequence[str] | None = None, *, create: bool = False) -> None:
         self.conninfo, self.name, named = _parts(url)
-        self.scope = tuple(named if scope is None else scope) or None
+        self.scope = _narrowed(named, scope)
         self._reader: Connection | None = None
         self.snapshot: dict[str, Any] = {}  # what was read in the open snapshot
         self._kept: tuple[str, dict[Hashable, Any]] = ("", {})  # a version, and what was found of it
@@ -448,6 +448,13 @@ def _parts(url: str) -> tuple[str, str, list[str]]:
     conninfo, name = f"{before}?{kept}" if kept else before, redact.url(url)
     _check_address(conninfo, name)
     return conninfo, name, names
+
+
+def _narrowed(named: Sequence[str], scope: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The collections that are both in a URL and asked for; None is all. No collection has an empty name."""
+    if scope is None or not named:
+        return tuple(named if scope is None else scope) or None
+    return tuple(name for name in scope if name in named) or ("",)
 
 
 def _check_address(conninfo: str, name: str) -> None:

@@ -209,14 +209,25 @@ class VectorTable:
 
     def of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
         """The vectors of chunks. Chunks without a vector are left out."""
-        import numpy as np
-
         rows = self.db.rows(
             f"SELECT {CHUNK_ID}, halfvec_send(v.vector) FROM {CHUNKS_BY_ID}"
             f" JOIN quire.vectors AS v USING (document, digest) WHERE v.model = {model.id}",
             split_ids(chunks),
         )
-        return {chunk: np.frombuffer(sent, ">f2", offset=4).astype(np.float32) for chunk, sent in rows}
+        return _received(rows)
+
+    def of_documents(self, model: Model, rows: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of whole documents, by row. Documents without one are left out."""
+        found = self.db.rows(
+            "SELECT e.document, halfvec_send(e.vector) FROM quire.embedded AS e"
+            " WHERE e.document = ANY (%(rows)s) AND e.model = %(model)s AND e.vector IS NOT NULL"
+            " UNION ALL SELECT d.seq, halfvec_send(v.vector) FROM quire.documents AS d"
+            " JOIN quire.chunks AS c ON c.document = d.seq"
+            " JOIN quire.vectors AS v ON v.document = c.document AND v.digest = c.digest"
+            " WHERE d.seq = ANY (%(rows)s) AND d.chunk_count = 1 AND v.model = %(model)s",
+            {"rows": list(rows), "model": model.id},
+        )
+        return _received(found)
 
     def _is_small(self, where: str, args: list[Any]) -> bool:
         """Whether filters and scope leave so few chunks that all are compared."""
@@ -250,6 +261,13 @@ def _distance(one: str, other: str, model: Model) -> str:
 
 def _half(vector: Vectors) -> HalfVector:
     return HalfVector(len(vector).to_bytes(2, "big") + b"\0\0" + vector.astype(">f2").tobytes())
+
+
+def _received(rows: Iterable[tuple[Any, ...]]) -> dict[int, Vectors]:
+    """Vectors by what they belong to, as the server sends them."""
+    import numpy as np
+
+    return {key: np.frombuffer(sent, ">f2", offset=4).astype(np.float32) for key, sent in rows}
 
 
 def _texts(db: Connection, chunks: Sequence[Unembedded]) -> dict[int, tuple[int, bytes, str]]:
@@ -471,3 +489,7 @@ class PostgresVectors(PostgresPart):
     def vectors_of(self, model: Model, chunks: Iterable[int]) -> dict[int, Vectors]:
         """The vectors of chunks. Chunks without a vector are left out."""
         return self.vectors.of(model, chunks)
+
+    def document_vectors(self, model: Model, rows: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of whole documents, by row. Documents without one are left out."""
+        return self.vectors.of_documents(model, rows)

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable
 from quire.errors import LibraryError
 from quire.stores.base import Counts
 from quire.stores.checks import VERIFIED_BYTES, is_intact
+from quire.stores.filters import Filters
 from quire.stores.rows import DocumentRow, active_model
 from quire.stores.sqlite.backups import SqliteBackups
 from quire.stores.sqlite.database import CHUNK_COLUMNS, SURPRISES
 from quire.stores.sqlite.documents import SECTION_COLUMNS
+from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.ids import count_wrong_keys
+from quire.stores.sqlite.keys import SqliteKeys
 from quire.stores.sqlite.links import LINK_COLUMNS
 from quire.stores.sqlite.purging import SqlitePurging
 from quire.stores.sqlite.versions import VERSION_COLUMNS
@@ -28,7 +31,7 @@ _CHECKED = {
 _NUMBERS = ("generation", "written", "common_at")  # of the facts
 
 
-class SqliteStore(SqlitePurging, SqliteBackups):
+class SqliteStore(SqlitePurging, SqliteBackups, SqliteKeys):
     """A library in one SQLite file."""
 
     is_shared = False
@@ -88,6 +91,16 @@ class SqliteStore(SqlitePurging, SqliteBackups):
         embedded, name = (self.vectors.count(active), active.name) if active else (0, "")
         vectors = embedded, name, self.vectors.count(instant) if instant else 0
         return Counts(documents, sections, chunks, int(size), dict(collections.fetchall()), *vectors)
+
+    def count_sections(self, filters: Filters) -> int:
+        """How many sections the documents within filters have."""
+        where, args = conditions(filters)
+        among = f"WHERE {' AND '.join(where)}" if where else ""
+        return int(
+            self._value(
+                f"SELECT count(*) FROM sections AS s JOIN documents AS d ON d.seq = s.document {among}", *args
+            )
+        )
 
     def versions(self) -> str:
         """The versions of the database and of the schema, in words."""

@@ -215,3 +215,12 @@ class SqliteVectors(SqliteDatabase):
         """The vectors of chunks. Chunks without a vector are left out."""
         held = f"SELECT chunk, vector FROM vectors WHERE slot >> 32 = {model.id} AND chunk"
         return {chunk: unpacked(vector, model.dimension)[0] for chunk, vector in self._in(held, chunks)}
+
+    def document_vectors(self, model: Model, rows: Iterable[int]) -> dict[int, Vectors]:
+        """The vectors of whole documents, by row. Documents without one are left out."""
+        held = (
+            "SELECT d.seq, v.vector FROM vectors AS v JOIN documents AS d ON d.seq = v.chunk >> 20"
+            f" WHERE v.slot >> 32 = iif(d.chunk_count = 1, {model.id}, {of_documents(model).id}) AND v.chunk"
+        )
+        found = dict(self._in(held, (row << CHUNK_BITS for row in rows)))
+        return dict(zip(found, unpacked(b"".join(found.values()), model.dimension), strict=True))

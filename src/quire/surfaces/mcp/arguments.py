@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from quire.address import meant
-from quire.errors import SettingError, nearest
+from quire.surfaces import checking
 
 _UNSAID = ("title", "minLength", "maxLength", "maxItems")  # checked, but not told: each word costs tokens
-_EMPTY = "'', "  # what stands for an argument that is not given, in the values that it may have
 MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS = 6000, 200, 25_000
 
 
@@ -80,15 +79,4 @@ class Arguments(BaseModel):
     @classmethod
     def checked(cls, given: dict[str, Any]) -> Any:
         """The arguments that a client sent. Raises SettingError, naming each that is wrong."""
-        try:
-            return cls.model_validate({name: value for name, value in given.items() if value is not None})
-        except ValidationError as problem:
-            wrong = [cls._wrong(error) for error in problem.errors(include_url=False)]
-            raise SettingError("arguments", "; ".join(wrong)) from None
-
-    @classmethod
-    def _wrong(cls, error: Any) -> str:
-        name = ".".join(map(str, error["loc"]))
-        if error["type"] == "extra_forbidden":
-            return f"there is no {name!r}. {nearest(name, cls.model_fields)}"
-        return f"{name}: {error['msg'].lower().replace(_EMPTY, '')}"
+        return checking.checked(cls, given)

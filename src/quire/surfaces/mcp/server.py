@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -44,13 +43,15 @@ from quire.config import Config
 from quire.errors import NoResults, QuireError, SettingError, SourceError, nearest
 from quire.progress import Stopped
 from quire.sources.entries import KINDS
+from quire.surfaces.jobs import CAN_GO_ON, Job, Nothing
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
-from quire.surfaces.mcp.jobs import CAN_GO_ON, Deepening, Job, Nothing, Threads, Watching
 from quire.surfaces.mcp.results import RESULTS
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
 from quire.surfaces.mcp.writing import Add, Refresh
+from quire.surfaces.roots import allowed
+from quire.surfaces.threads import Deepening, Threads, Watching
 from quire.version import VERSION
 
 if TYPE_CHECKING:
@@ -69,13 +70,21 @@ _OTHERS = (
     "The library of the documents has memories too. To recall those, a person must start it with: "
     "quire mcp --here"
 )
+_NO_ROOTS = "Hand in content, or a URL with https://; or a person must start it with: quire mcp --root FOLDER"
 log = logging.getLogger("quire")
 _RESOURCES = 100  # in one list
 _CUT = 50  # tokens to say that a resource was cut
-_MOST_JOBS = 10  # the most jobs to remember
 _LONGEST_URI = 1000  # characters in an error
 _BY_ADDRESS = ("read", "toc", "promote", "remove")  # tools for documents that take memories, too
 _TICK = 0.1  # seconds between checks of an add's progress
+
+
+class _Call(Job):
+    """A job that ends with an answer for a model."""
+
+    def succeeded(self, value: Answer) -> None:
+        """Remember the answer."""
+        self.state, self.result = "failed" if value.error else "done", value.text
 
 
 class Service:
@@ -97,11 +106,11 @@ class Service:
         self.config, self.read_only = config, read_only
         self.roots = [root.resolve() for root in roots]
         self.tools = {tool.name: tool for tool in TOOLS if not (tool.writes and read_only)}
-        self.jobs: dict[str, Job] = {}
-        deepening = Deepening(url, config, self._remember)
+        deepening = Deepening(url, config)
         watching = [Watching(url, config)] if watch else []
         self.background: list[Watching | Deepening] = [] if read_only else [deepening, *watching]
         self.threads = Threads(url, config, deepening.wake)
+        deepening.show = self.threads.jobs.remember
         self.memories = Threads(memory_url, config) if memory_url not in ("", url) else self.threads
         # The SDK's MCPServer wraps this one; it would accept unknown arguments, and list without cursors.
         self.server: Server[Any] = Server(
@@ -120,8 +129,7 @@ class Service:
         """Stop the running jobs and what goes on in the background, and close the library."""
         for one in self.background:
             one.stop()
-        for job in self.jobs.values():
-            job.stop.set()
+        self.threads.jobs.stop()
         self.threads.close()
         if self.memories is not self.threads:
             self.memories.close()
@@ -188,7 +196,7 @@ class Service:
             raise
 
     async def _status(self, asked: reading.Status) -> Answer:
-        jobs = [job.told() for job in list(self.jobs.values()) if job.is_listed]
+        jobs = [job.told() for job in self.threads.jobs.all() if job.is_listed]
         roots, settings = list(map(str, self.roots)), self.config.tokens
         library = redact.url(self.threads.url)
         about = {"library": library, "memories": redact.url(self.memories.url), "read_only": self.read_only}
@@ -200,9 +208,9 @@ class Service:
 
     def _cancel(self, name: str) -> Answer:
         """Stop a job between two transactions."""
-        job = self.jobs.get(name)
+        job = self.threads.jobs.find(name)
         if job is None:
-            raise SettingError("cancel", f"there is no job {name!r}. {nearest(name, self.jobs)}")
+            raise SettingError("cancel", f"there is no job {name!r}. {nearest(name, self.threads.jobs.ids)}")
         if not job.is_over:
             job.stop.set()
         how = job.state if job.is_over else "stops soon. What it has written is whole"
@@ -230,7 +238,7 @@ class Service:
         create: bool = False,
     ) -> Answer:
         """Do work that takes long as a job, whose end is awaited unless it is to run in the background."""
-        job = self._remember(Job(what, is_awaited=not asked.background))
+        job = self.threads.jobs.remember(_Call(what, is_awaited=not asked.background))
         work = self.threads.write(partial(do, job), create=create)
         work.add_done_callback(job.ended)
         if asked.background:
@@ -245,34 +253,9 @@ class Service:
         finally:
             job.stop.set()  # the call was cancelled
 
-    def _remember(self, job: Job) -> Job:
-        """Keep a new job for status. The oldest finished ones are dropped."""
-        known = list(self.jobs.values())  # a thread that embeds adds to them, too
-        ended = [old.id for old in known if old.is_over]
-        for old in ended[: max(0, len(known) - _MOST_JOBS + 1)]:
-            self.jobs.pop(old, None)
-        self.jobs[job.id] = job
-        return job
-
     def _allowed(self, source: str) -> str:
         """A source that agents may add: a URL, or a path that leads into one of the roots."""
-        scheme, is_url, _ = source.partition("://")
-        if is_url and scheme.lower() not in ("http", "https"):
-            raise SettingError("sources", f"{source}: of URLs, only http and https are taken")
-        if is_url:
-            return source
-        if not self.roots:
-            raise SettingError(
-                "sources",
-                f"{source}: this server reads no local files. Hand in content, or a URL with https://; or "
-                "a person must start it with: quire mcp --root FOLDER",
-            )
-        paths = [path for root in self.roots if (path := _resolved(root, source))]
-        inside = [path for path in paths if any(path.is_relative_to(root) for root in self.roots)]
-        if not inside:
-            allowed = ", ".join(map(str, self.roots))
-            raise SettingError("sources", f"{source}: is outside the folders that may be read: {allowed}")
-        return str(next((path for path in inside if os.path.exists(path)), inside[0]))  # noqa: PTH110
+        return allowed(source, self.roots, _NO_ROOTS)
 
     # --------------------------------------------------------------------------------- resources
 
@@ -425,14 +408,6 @@ async def _watched(job: Job, work: asyncio.Future[Answer], context: ServerReques
             await context.session.report_progress(so_far, total, said)
             told = so_far
     return work.result()
-
-
-def _resolved(root: Path, source: str) -> Path | None:
-    """The real path of a path, links followed; a relative one begins at the root."""
-    try:
-        return (root / source).resolve()
-    except (OSError, RuntimeError, ValueError):  # a loop of links, a name too long, a NUL
-        return None
 
 
 def _resources(cursor: str, library: Library) -> ListResourcesResult:
