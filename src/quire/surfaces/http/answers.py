@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, NotRequired, TypedDict, get_type_hints
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, create_model
 
 from quire.context import Passage
 from quire.ingest.report import Report
@@ -14,10 +16,13 @@ from quire.regions import Label
 from quire.result import Reading, Result
 from quire.stores import Counts, DocumentRow, SourceOptions, SourceRow
 
+_CONFIG = ConfigDict(extra="forbid", protected_namespaces=())
+
 
 def _object(name: str, /, **kinds: Any) -> Any:
-    """An object with these fields."""
-    return TypedDict(name, kinds)  # type: ignore[operator]
+    """An object with these fields; those with a default may be missing."""
+    given = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in kinds.items()}
+    return create_model(name, __config__=_CONFIG, **given)  # type: ignore[call-overload]
 
 
 def _like(name: str, kind: type[Any], /, *without: str, **more: Any) -> Any:
@@ -39,7 +44,7 @@ Error = _object("Error", code=str, message=str, details=_Any)
 Document = _like("Document", DocumentRow, "seq", **_AboutDocument)
 READING = _like("Reading", Reading)
 
-_Found = _like("Result", Result, "checksum", "explain", explain=NotRequired[_Any])
+_Found = _like("Result", Result, "checksum", "explain", explain=(_Any, {}))
 Results = _object(
     "Results", query=str, mode=str, model=str, good_match=bool, results=_many(_Found), notes=list[str]
 )

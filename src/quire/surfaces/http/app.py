@@ -19,7 +19,6 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount
 from starlette.routing import Route as Path
 
 from quire.errors import NoResults, QuireError, RequestRefused, nearest
@@ -302,7 +301,7 @@ def application(libraries: Libraries, agents: Starlette, metrics: Callable[[], M
 
     views = [Path(path, view, methods=["GET"]) for path in static.VIEWS]
     return Starlette(
-        routes=[*api.paths(), *views, Path("/static/{name}", file, methods=["GET"]), Mount("/", agents)],
+        routes=[*api.paths(), *views, Path("/static/{name}", file, methods=["GET"]), *agents.routes],
         exception_handlers={QuireError: _refuse, HTTPException: _no_route, Exception: _fail},
         lifespan=lifespan,
     )

@@ -45,7 +45,7 @@ def document() -> dict[str, Any]:
 
 def _schema(kind: Any, known: dict[str, Any]) -> dict[str, Any]:
     """The schema of a type; what it refers to joins the known ones."""
-    made = TypeAdapter(kind).json_schema(ref_template=_REF, mode="serialization")
+    made = TypeAdapter(kind).json_schema(ref_template=_REF)
     known |= made.pop("$defs", {})
     return made
 
