@@ -93,7 +93,7 @@ async function cut(view) {
 	view.out.classList.add("waiting");
 	try {
 		const answer = view.file
-			? await call("chunk", { bytes: view.file, query: { path: view.file.name, strategy: strategies, ...numbers }, signal })
+			? await call("chunk/file", { bytes: view.file, query: { path: view.file.name, strategy: strategies, ...numbers }, signal })
 			: await post("chunk", { address: view.address, strategies, ...numbers }, { signal });
 		if (!view.signal.aborted) draw(view, answer);
 	} catch (problem) {
