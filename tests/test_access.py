@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from pydantic import TypeAdapter
 
 from quire import Library
 from quire.surfaces.http.routes import ROUTES
@@ -61,7 +62,14 @@ def tries(collection: str) -> list[Try]:
         "/api/remember": {"text": "A wick is long.", "collection": f"{collection}-notes"},
         "/api/forget": {"collection": f"{collection}-notes", "dry_run": True},
     }
-    general = ("/api/sources", "/api/status", "/api/jobs", "/api/doctor", "/api/plan", "/api/refresh")
+    general: tuple[str, ...] = (
+        "/api/sources",
+        "/api/status",
+        "/api/jobs",
+        "/api/doctor",
+        "/api/plan",
+        "/api/refresh",
+    )
     general += ("/api/chunk/file",)
     found = []
     for route in ROUTES:
@@ -268,3 +276,14 @@ def test_agents_see_what_their_key_allows(team: Any) -> None:
     )
     assert "No access to the collection" in refused
     assert client.post("/mcp", json={}).status_code == 401
+
+
+def test_answers_have_the_form_that_the_openapi_document_says(team: Any) -> None:
+    """Issue: OpenAPI document. Nothing is missing in an answer, and nothing is added."""
+    client, keys, _ = team
+    forms = {(route.method, route.path): route.answer for route in ROUTES}
+    for one in tries("open"):
+        form = forms.get((one.method, one.path), bytes)
+        answer = ask(client, one, keys["admin"])
+        if form is not bytes:
+            TypeAdapter(form).validate_json(answer.content)

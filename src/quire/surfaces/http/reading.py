@@ -137,7 +137,7 @@ def rendered_document(library: Library, asked: ask.At) -> dict[str, Any]:
     }
 
 
-def list_documents(library: Library, asked: ask.Listing) -> dict[str, Any]:
+def list_documents(library: Library, asked: ask.ListingDocuments) -> dict[str, Any]:
     """The documents, some at a time."""
     given: Any = {"paths": asked.path, "tags": asked.tag, "where": asked.where, "kind": asked.kind}
     rows = library.documents(asked.collection, **given)
