@@ -37,7 +37,11 @@ function serves({ serving, model, embedded, chunks, goes_on: goesOn, model_probl
 
 async function sourcesPart(view) {
 	const { sources } = await get("sources", {}, view.signal);
-	const again = () => { view.body.replaceChildren(); return show(view.body, view.params, view.signal).catch(app.fail); };
+	const again = async () => {
+		if (view.signal.aborted) return; // what was undone or done late belongs to a view that was left
+		view.body.replaceChildren();
+		await show(view.body, view.params, view.signal).catch(app.fail);
+	};
 	view.rest.append(...[
 		...view.status.jobs.filter(({ state }) => state === "running" || state === "waiting").map((job) => running(job, again)),
 		app.can("write") ? adding(again) : null,
@@ -140,6 +144,7 @@ async function documentsPart(view) {
 const glob = (text) => (!text || /[*?[]/.test(text) ? text : `*${text}*`);
 
 async function list(view) {
+	if (view.signal.aborted) return;
 	const { filter, collection, order } = view.fields;
 	const params = new URLSearchParams(Object.entries({ part: "documents", filter: filter.value.trim(), collection: collection.value, order: order.value === "address" ? "" : order.value, offset: view.offset || "" }).filter(([, value]) => value));
 	app.replace(`/library?${params}`);
@@ -221,7 +226,7 @@ function problems(status) {
 }
 
 async function healthPart(view) {
-	const [{ sources }, status] = await Promise.all([get("sources", {}, view.signal), get("status", { check: true }, view.signal)]);
+	const [{ sources }, status] = await Promise.all([get("sources", {}, view.signal), get("status", { check: app.can("admin") }, view.signal)]);
 	const all = [...problems(status), ...sources.filter((one) => one.problem).map((one) => ({ part: one.place, problem: one.problem, fix: "Check the source under Sources, then apply." }))];
 	const flow = h("div.flow");
 	const run = button("Run the doctor", async () => {
