@@ -171,6 +171,7 @@ function bonds(view, pen, colours) {
 function texts(view, pen, colours, shown) {
 	const taken = [];
 	const write = (text, at, y, colour) => {
+		if (at < 0 || y < 0 || at > view.width || y > view.height) return;
 		const length = pen.measureText(text).width;
 		const x = Math.max(length / 2 + 6, Math.min(at, view.width - length / 2 - 6));
 		const box = [x - length / 2 - 4, y - 9, x + length / 2 + 4, y + 9];

@@ -168,7 +168,7 @@ function light(view, hits) {
 	const words = (view.q.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) || []).filter((word) => !COMMON.has(word));
 	if (!words.length || !window.Highlight) return;
 	const ranges = [];
-	const found = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map((word) => (word.length > 4 ? `${word.slice(0, Math.max(4, word.length - 3))}[\\p{L}\\p{N}]*` : `${word}s?`)).join("|")})(?![\\p{L}\\p{N}])`, "giu");
+	const found = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map((word) => (word.length > 4 ? `${word.slice(0, Math.max(5, word.length - 3))}[\\p{L}\\p{N}]*` : `${word.replace(/s$/, "")}s?`)).join("|")})(?![\\p{L}\\p{N}])`, "giu");
 	for (const hit of hits) {
 		const walker = document.createTreeWalker(hit, NodeFilter.SHOW_TEXT);
 		while (walker.nextNode()) {
