@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from quire.config import DEFAULT, Config
 from quire.errors import no_collection
 from quire.ingest import named
 from quire.library.base import reads
@@ -54,8 +53,8 @@ class _Shown:
 class Maps(Passages):
     """Placing documents by meaning."""
 
-    def __init__(self, store: Store, url: str, config: Config = DEFAULT) -> None:
-        super().__init__(store, url, config)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._maps = MapCache()
 
     def map(self, collection: str | None = None) -> Map:

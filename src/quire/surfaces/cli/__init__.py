@@ -7,6 +7,7 @@ from quire.surfaces.cli import (  # noqa: F401  (their commands join the group w
     adding,
     chunking,
     finding,
+    keys,
     linking,
     locating,
     maintenance,

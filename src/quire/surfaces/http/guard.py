@@ -20,7 +20,7 @@ from quire.errors import RequestRefused, SettingError
 _FORWARDED = ("x-forwarded-for", "x-forwarded-host", "forwarded", "x-real-ip", "via")
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _CALLERS = 10_000  # whose pace is remembered
-_WRONG_KEYS = 1.0  # a second, from one address
+_WRONG_KEYS = 5.0  # a second, from one address
 _BURST = 2.0  # seconds of requests that may come at once
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

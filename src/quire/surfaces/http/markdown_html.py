@@ -27,7 +27,7 @@ from quire.surfaces.http.destinations import Route, Routes
 # Beyond its limit the parser drops what is nested deeper, without a word: such a part is shown as its source.
 # Unclosed brackets take time in proportion to this limit. Hand-written documents stay under 20.
 _MAX_NESTING = 50
-# A table of 2 KB can stand for 65,000 empty cells: 0.8 s. So many tokens take about two seconds.
+# A table of 2 KB can stand for 64,000 empty cells: 0.8 s. A document of so many tokens takes 1.5 s.
 _MAX_TOKENS = 300_000
 _LANGUAGE = re.compile(r"[^a-z0-9-]+")
 _MAX_LANGUAGE = 40

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from quire import redact, tokens
-from quire.errors import NoResults, RequestRefused, SettingError
+from quire import tokens
+from quire.errors import NoResults, RequestRefused, SettingError, no_collection
 from quire.surfaces import packs, render
 from quire.surfaces.http import asked as ask
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from quire.tree import Tree
 
 _PREVIEWED = 8_000_000  # characters of a text whose cuts are shown
-_TEXT = "text/plain; charset=utf-8"
 
 
 class Download:
@@ -62,10 +61,7 @@ def recall(library: Library, asked: ask.Recalling) -> dict[str, Any]:
         mode=asked.mode,
         group=asked.group,
     )
-    told = replace(
-        found, results=tuple(one.result if hasattr(one, "result") else one for one in found.results)
-    )
-    return render.found_json(told)
+    return render.found_json(found)
 
 
 def context(library: Library, asked: ask.Packing) -> dict[str, Any]:
@@ -116,7 +112,8 @@ def toc(library: Library, asked: ask.At) -> dict[str, Any]:
 
 def rendered_document(library: Library, asked: ask.At) -> dict[str, Any]:
     """A document as safe HTML, its sections, and where in it the address leads."""
-    from quire.surfaces.http.rendering import anchor_of, rendered, sections_of
+    from quire.surfaces.http.destinations import section_anchor
+    from quire.surfaces.http.rendering import rendered, sections_of
 
     with library.store.reading():
         row, tree, found = (
@@ -128,8 +125,8 @@ def rendered_document(library: Library, asked: ask.At) -> dict[str, Any]:
         links = library.links(row.address)
     targets = {link.written: link.target for link in links.out if link.target}
     at = next((one for one in reversed(tree.sections) if one.start <= found.start), tree.root)
-    focus = {"address": found.address, "anchor": anchor_of(at), "location": found.location}
-    focus |= {"start_line": found.start_line, "end_line": found.end_line}
+    focus: dict[str, Any] = {"address": found.address, "anchor": section_anchor(at)}
+    focus |= {"start_line": found.start_line, "end_line": found.end_line, "location": found.location}
     return {
         "document": render.document_json(row),
         "html": rendered(tree, places, targets),
@@ -144,6 +141,8 @@ def list_documents(library: Library, asked: ask.Listing) -> dict[str, Any]:
     """The documents, some at a time."""
     given: Any = {"paths": asked.path, "tags": asked.tag, "where": asked.where, "kind": asked.kind}
     rows = library.documents(asked.collection, **given)
+    if asked.collection is not None and not rows and not library.documents(asked.collection):
+        raise no_collection(asked.collection, library.collections())
     if asked.order == "newest":
         rows.sort(key=lambda row: -row.updated_at)
     elif asked.order == "largest":
@@ -207,7 +206,7 @@ def cut_text(library: Library | None, asked: ask.Chunking, config: Any) -> dict[
 
 
 def cut_bytes(
-    content: bytes, path: str, strategies: list[Any], asked: ask.Chunking | ask.Cutting, config: Any
+    content: bytes, path: str, strategies: Sequence[str], asked: ask.Chunking | ask.Cutting, config: Any
 ) -> dict[str, Any]:
     """How strategies would cut a file."""
     from quire.ingest.prepare import read_alone
@@ -220,7 +219,11 @@ def cut_bytes(
 
 
 def _cuts(
-    tree: Tree, places: Places | None, strategies: list[str], asked: ask.Chunking | ask.Cutting, config: Any
+    tree: Tree,
+    places: Places | None,
+    strategies: Sequence[str],
+    asked: ask.Chunking | ask.Cutting,
+    config: Any,
 ) -> dict[str, Any]:
     document = tree.document
     if len(document.text) > _PREVIEWED:
@@ -257,13 +260,3 @@ def _span(chunk: Chunk, places: Places | None) -> dict[str, Any]:
     shown = render.chunk_json(chunk, places)
     del shown["text"], shown["context"]
     return shown
-
-
-def now_ms() -> int:
-    """The time in milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
-def shown_url(url: str) -> str:
-    """A library as people may see it: without its password."""
-    return redact.url(url)

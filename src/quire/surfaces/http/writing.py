@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 _NO_ROOTS = "Drop the files here, name a URL, or start the server with: quire serve --root FOLDER"
 
 
-class Failed(Exception):
-    """Everything in a batch failed."""
-
-    def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(error["message"])
-        self.error = error
-
-
 def target(access: Access, collection: str | None) -> str | None:
     """The collection to write to. Raises SettingError if a scoped caller must choose one."""
     if collection is not None or access.scope is None:
@@ -117,9 +109,14 @@ def refresh(library: Library, asked: ask.Refreshing, job: Job) -> dict[str, Any]
 
 
 def reported(report: Report) -> dict[str, Any]:
-    """A report. Raises Failed if nothing in it succeeded."""
+    """A report. Raises SourceError if nothing in it succeeded."""
     if render.report_code(report) == render.FAILED:
-        raise Failed(render.report_error(report))
+        first, *others = report.failed
+        error = SourceError(
+            first.source, f"{first.reason}{f' ({len(others):,} more failed)' if others else ''}"
+        )
+        error.details["failed"] = render.failed_json(report.failed)
+        raise error
     return render.report_json(report)
 
 

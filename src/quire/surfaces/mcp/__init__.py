@@ -1,6 +1,17 @@
 """The MCP server: a library's tools and documents, for agents."""
 
-from quire.surfaces.mcp.server import Service
-from quire.surfaces.mcp.transport import serve, serve_http
+from quire.surfaces.mcp.protocol import Context, server_of
+from quire.surfaces.mcp.server import Answers, Service
+from quire.surfaces.mcp.transport import listen, log_to_stderr, mending, serve, serve_http
 
-__all__ = ["Service", "serve", "serve_http"]
+__all__ = [
+    "Answers",
+    "Context",
+    "Service",
+    "listen",
+    "log_to_stderr",
+    "mending",
+    "serve",
+    "serve_http",
+    "server_of",
+]

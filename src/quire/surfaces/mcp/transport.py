@@ -118,7 +118,7 @@ def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
 
     if not key and not _is_local(host):
         raise SettingError("key", f"{host} can be reached by others: set QUIRE_MCP_KEY, or use 127.0.0.1")
-    listener = _listen(host, port)
+    listener = listen(host, port)
     port = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"Serving on http://{shown}:{port}/mcp\n")
@@ -130,7 +130,7 @@ def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
 
 
 def _until_done(service: Service, run: Callable[[], None]) -> None:
-    _log_to_stderr()
+    log_to_stderr()
     for one in service.background:
         one.start()
     try:
@@ -140,7 +140,7 @@ def _until_done(service: Service, run: Callable[[], None]) -> None:
         service.close()
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
     """Log warnings and worse of everything that runs here; --log-level decides for Quire itself."""
     logging.basicConfig(level=logging.WARNING, handlers=[logs.handler(logging.BASIC_FORMAT)])
     logging.getLogger("mcp.server.streamable_http").addFilter(_is_no_departure)
@@ -159,7 +159,8 @@ def _is_local(host: str) -> bool:
         return host == "localhost"
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises SettingError if there can be none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
@@ -179,11 +180,11 @@ def _app(service: Service, host: str, port: int, key: str) -> ASGIApp:
         allowed_hosts=hosts,
         allowed_origins=[f"http://{name}" for name in hosts],
     )
-    app = _mending(service.server.streamable_http_app(host=host, transport_security=security))
+    app = mending(service.server.streamable_http_app(host=host, transport_security=security))
     return Keyed(app, key) if key else app
 
 
-def _mending(app: ASGIApp) -> ASGIApp:
+def mending(app: ASGIApp) -> ASGIApp:
     """An application that gets requests repaired that have half a surrogate pair (half an emoji)."""
 
     async def mending(scope: Scope, receive: Receive, send: Send) -> None:

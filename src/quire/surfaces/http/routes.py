@@ -1,0 +1,211 @@
+"""The routes of the API: their paths, what they take and answer, who may use them, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quire.config import Config
+from quire.surfaces.http import answers, reading, writing
+from quire.surfaces.http import asked as ask
+from quire.surfaces.http.access import Access
+from quire.surfaces.jobs import Job
+
+if TYPE_CHECKING:
+    from quire.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: what it asks, for whom, and what the server has for it."""
+
+    asked: Any
+    access: Access
+    config: Config
+    roots: Sequence[Path] = ()
+    body: bytes = b""
+    job: Job | None = None
+
+
+Run = Callable[["Library", Call], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One route."""
+
+    method: str
+    path: str
+    summary: str
+    asked: type[ask.Asked]
+    answer: Any
+    run: Run | None = None  # the application itself does the others
+    level: str = "read"
+    writes: bool = False
+    is_work: bool = False  # it may take long: it is a job
+    of_entries: bool = False  # it is about what was remembered, not about documents
+    by_address: bool = False  # what no document is may be a memory
+    takes_file: bool = False  # its body is a file, and its arguments are in the query
+
+    @property
+    def takes_json(self) -> bool:
+        """Whether its arguments are in a body of JSON."""
+        return self.method == "POST" and not self.takes_file
+
+
+def _plain(run: Callable[[Library, Any], Any]) -> Run:
+    """What needs nothing but its arguments."""
+    return lambda library, call: run(library, call.asked)
+
+
+def _for_caller(run: Callable[[Library, Any, Access], Any]) -> Run:
+    return lambda library, call: run(library, call.asked, call.access)
+
+
+def _job(call: Call) -> Job:
+    return call.job or Job("")
+
+
+def _get(path: str, summary: str, asked: type[ask.Asked], answer: Any, run: Any, **more: Any) -> Route:
+    return Route("GET", path, summary, asked, answer, run and _plain(run), **more)
+
+
+def _post(
+    path: str, summary: str, asked: type[ask.Asked], answer: Any, run: Run | None, **more: Any
+) -> Route:
+    given: Any = {"level": "write", "writes": True} | more
+    return Route("POST", path, summary, asked, answer, run, **given)
+
+
+_AT: Any = {"by_address": True}
+_ENTRIES: Any = {"of_entries": True}
+
+ROUTES = (
+    _get(
+        "/api/search",
+        "Find the sections that answer a question.",
+        ask.Searching,
+        answers.Results,
+        reading.search,
+    ),
+    _get(
+        "/api/recall",
+        "Find memories and knowledge.",
+        ask.Recalling,
+        answers.Results,
+        reading.recall,
+        **_ENTRIES,
+    ),
+    _get("/api/context", "Gather the passages worth reading.", ask.Packing, answers.Pack, reading.context),
+    _get("/api/read", "Read a document or a section.", ask.ReadingAt, answers.READING, reading.read, **_AT),
+    _get(
+        "/api/render",
+        "Get a document as safe HTML.",
+        ask.At,
+        answers.Rendered,
+        reading.rendered_document,
+        **_AT,
+    ),
+    _get("/api/source", "Download the exact bytes of a document.", ask.At, bytes, reading.source, **_AT),
+    _get("/api/toc", "Get the outline of a document.", ask.At, answers.Outline, reading.toc, **_AT),
+    _get("/api/chunks", "List the chunks of a document.", ask.At, answers.Chunks, reading.chunks, **_AT),
+    _get(
+        "/api/links",
+        "List the links of a document, and those to it.",
+        ask.At,
+        answers.Linked,
+        reading.links,
+        **_AT,
+    ),
+    _get("/api/documents", "List documents.", ask.Listing, answers.Listed, reading.list_documents),
+    _get("/api/sources", "List sources.", ask.NoArguments, answers.Sources, reading.sources),
+    _get("/api/status", "Say what is in the library.", ask.Looking, answers.State, None),
+    _get("/api/map", "Place documents by meaning.", ask.Area, answers.Picture, reading.map_documents),
+    _get(
+        "/api/history", "List the texts of a memory.", ask.At, answers.Versions, reading.history, **_ENTRIES
+    ),
+    _get("/api/jobs", "List jobs.", ask.NoArguments, answers.JobList, None),
+    _post(
+        "/api/chunk",
+        "Show how strategies would cut a text.",
+        ask.Chunking,
+        answers.Cuts,
+        None,
+        level="read",
+        writes=False,
+    ),
+    Route(
+        "POST",
+        "/api/chunk/file",
+        "Show how strategies would cut a file.",
+        ask.Cutting,
+        answers.Cuts,
+        takes_file=True,
+    ),
+    _post(
+        "/api/plan",
+        "Show what adding would change, or bringing all sources up to date.",
+        ask.Planning,
+        answers.Plans,
+        lambda library, call: writing.plan(library, call.asked, call.access, call.roots),
+        writes=False,
+    ),
+    _post(
+        "/api/add",
+        "Add sources or a text.",
+        ask.Adding,
+        answers.Reported,
+        lambda library, call: writing.add(library, call.asked, call.access, call.roots, _job(call)),
+        is_work=True,
+    ),
+    _post(
+        "/api/upload",
+        "Add a file.",
+        ask.Uploading,
+        answers.Reported,
+        lambda library, call: writing.upload(library, call.body, call.asked, call.access, _job(call)),
+        is_work=True,
+        takes_file=True,
+    ),
+    _post(
+        "/api/refresh",
+        "Bring all sources up to date.",
+        ask.Refreshing,
+        answers.Reported,
+        lambda library, call: writing.refresh(library, call.asked, _job(call)),
+        is_work=True,
+    ),
+    _post("/api/remove", "Remove documents.", ask.Removing, answers.Removed, _plain(writing.remove)),
+    _post(
+        "/api/sources/remove",
+        "Remove a source.",
+        ask.RemovingSource,
+        answers.Removed,
+        _plain(writing.remove_source),
+    ),
+    _post(
+        "/api/promote", "Promote a document.", ask.Promoting, answers.Document, _plain(writing.promote), **_AT
+    ),
+    _post(
+        "/api/remember",
+        "Keep a memory.",
+        ask.Remembering,
+        answers.Remembered,
+        _for_caller(writing.remember),
+        **_ENTRIES,
+    ),
+    _post(
+        "/api/forget", "Delete memories.", ask.Forgetting, answers.Removed, _plain(writing.forget), **_ENTRIES
+    ),
+    _post(
+        "/api/doctor",
+        "Look for all that can be wrong with the library.",
+        ask.Examining,
+        answers.Findings,
+        lambda library, call: writing.examine(library, _job(call)),
+        level="admin",
+        is_work=True,
+    ),
+)

@@ -1,0 +1,64 @@
+"""Serve a library over HTTP until the process is told to stop.
+
+Always: no port is opened before the settings are checked; when it stops, running requests get a few seconds,
+and jobs stop between two transactions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TextIO
+
+import anyio
+import uvicorn
+
+from quire.surfaces.http.access import Gate
+from quire.surfaces.http.agents import Agents
+from quire.surfaces.http.app import application
+from quire.surfaces.http.guard import Names
+from quire.surfaces.http.guarding import Guard
+from quire.surfaces.http.libraries import Libraries
+from quire.surfaces.http.metrics import AccessLog
+from quire.surfaces.mcp import listen, log_to_stderr, mending
+
+_GRACE = 5  # seconds that running requests get when the server stops
+_NO_KEYS = (
+    "Others can reach this server, so every request needs a key. Make one with: quire keys make NAME -L {url}"
+)
+
+
+def guarded_app(libraries: Libraries, host: str, access_log: TextIO | None = None) -> Guard:
+    """The whole application."""
+    config, names = libraries.config, Names(libraries.config.serve, host)
+    gate = Gate(libraries.documents.whole, read_only=libraries.read_only)
+    agents = Agents(libraries).app()
+    app = application(libraries, agents, lambda: guard.metrics)
+    guard = Guard(mending(app), gate, names, config, AccessLog(access_log))
+    return guard
+
+
+def serve(
+    libraries: Libraries,
+    host: str,
+    port: int,
+    *,
+    access_log: TextIO | None = None,
+    when_ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve until interrupted."""
+    app = guarded_app(libraries, host, access_log)
+    listener = listen(host, port)
+    shown = f"[{host}]" if ":" in host else host
+    url = f"http://{shown}:{listener.getsockname()[1]}"
+    if Names(libraries.config.serve, host).is_public:
+        sys.stderr.write(f"{_NO_KEYS.format(url=libraries.documents.whole.url)}\n")
+    sys.stderr.write(f"Serving on {url}\n")
+    sys.stderr.flush()
+    log_to_stderr()
+    when_ready(url)
+    settings = uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE, proxy_headers=False
+    )
+    anyio.run(partial(uvicorn.Server(settings).serve, sockets=[listener]))
