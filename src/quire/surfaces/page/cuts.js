@@ -82,6 +82,7 @@ function keep(view) {
 }
 
 async function cut(view) {
+	if (view.signal.aborted) return undefined;
 	keep(view);
 	const strategies = [...view.chosen];
 	if (!view.address && !view.file) return view.out.replaceChildren(h("div.empty.drop", h("p", "Drop any file here to see how each strategy would cut it."), h("p.soft", "Nothing is added to the library.")));
