@@ -191,15 +191,21 @@ def test_memories_in_another_library_are_found_by_address(url: str, tmp_path: Pa
         post(client, "remember", text="The lamp is in the hall.", name="lamp")
         assert "hall" in get(client, "read", address="memory:lamp")["text"]
         assert get(client, "status")["documents"] == 2
+        assert get(client, "documents", kind="memory")["total"] == 1
     with Library.open(own) as library:
         assert [row.address for row in library.documents()] == ["memory:lamp"]
 
 
 def test_a_server_without_a_library_says_so_and_makes_one(tmp_path: Path) -> None:
     """BAD_INPUTS: states. The page must be able to begin."""
-    with serving(str(tmp_path / "new.db")) as client:
+    (tmp_path / "a.md").write_text("# A\n")
+    with serving(str(tmp_path / "new.db"), roots=[tmp_path]) as client:
         assert get(client, "status")["documents"] == 0
         assert client.get("/ready").json() == {"ready": True}
+        assert (get(client, "documents")["total"], get(client, "sources")["sources"]) == (0, [])
+        assert get(client, "map")["points"] == []
+        assert post(client, "plan", sources=["a.md"])["plans"][0]["counts"]["add"] == 1
+        assert not (tmp_path / "new.db").exists()
         empty = client.get("/api/search", params={"q": "x"})
         assert (empty.status_code, empty.json()["code"]) == (404, "no_results")
         assert post(client, "add", content="# A\n\nText.\n", path="a.md")["added"] == 1

@@ -23,6 +23,7 @@ from starlette.routing import Route as Path
 
 from quire.errors import NoResults, QuireError, RequestRefused, nearest
 from quire.progress import Stopped
+from quire.sources.entries import KINDS
 from quire.surfaces.checking import checked_arguments
 from quire.surfaces.http import openapi, reading, static
 from quire.surfaces.http.access import Access
@@ -80,38 +81,46 @@ class Api:
         asked = checked_arguments(route.asked, given)
         asked.check_together()
         call = Call(asked, access, self.config, self.libraries.roots, body)
+        try:
+            return await self._done(route, call, request)
+        except Nothing:
+            if route.of_nothing is None:
+                raise NoResults(_EMPTY, missing="documents") from None
+            return json_response(await asyncio.to_thread(route.of_nothing, call))
+
+    async def _done(self, route: Route, call: Call, request: Request) -> Response:
+        """What comes of a call. Raises Nothing if there is no library yet."""
         if special := self._special.get(route.path):
             return json_response(await special(call))
         if route.is_work:
             return await self._work(route, call, request)
         found = await self._run(route, call)
-        if isinstance(found, reading.Download):
-            return _download(found)
-        return json_response(found)
+        return _download(found) if isinstance(found, reading.Download) else json_response(found)
 
     async def _run(self, route: Route, call: Call) -> Any:
         """What a route answers. An address that the documents do not have may be that of a memory."""
         documents, memories = self.libraries.of(call.access)
+        is_of_entries = route.of_entries or getattr(call.asked, "kind", None) in KINDS
         try:
-            return await self._in_thread(memories if route.of_entries else documents, route, call)
-        except NoResults:
+            return await self._in_thread(memories if is_of_entries else documents, route, call)
+        except (Nothing, NoResults):
             if not route.by_address or memories is documents:
                 raise
-            with suppress(NoResults):
+            with suppress(Nothing, NoResults):
                 return await self._in_thread(memories, route, call)
             raise
 
     async def _in_thread(self, threads: Threads, route: Route, call: Call) -> Any:
         run = route.run or (lambda _, __: None)
         if route.writes:
-            return await _found(threads.write(lambda library: run(library, call), create=route.of_entries))
+            return await threads.write(lambda library: run(library, call), create=route.of_entries)
         return await self._in_time(threads, lambda library: run(library, call))
 
     async def _in_time(self, threads: Threads, work: Callable[[Library], T]) -> T:
         """What a read returns. Raises RequestRefused if it takes too long; then its thread goes on alone."""
         seconds = self.config.serve.timeout
         try:
-            return await asyncio.wait_for(asyncio.shield(_found(threads.read(work))), seconds)
+            return await asyncio.wait_for(asyncio.shield(threads.read(work)), seconds)
         except TimeoutError:
             said = f"It took longer than serve.timeout = {seconds:g} s. Ask for less"
             raise RequestRefused(said, 504) from None
@@ -132,7 +141,7 @@ class Api:
         if is_background:
             return json_response(job_json(job), 202)
         try:
-            return json_response(await asyncio.shield(_found(work)))
+            return json_response(await asyncio.shield(work))
         except Stopped:
             raise RequestRefused(f"Stopped. {CAN_GO_ON}", 409) from None
 
@@ -144,7 +153,7 @@ class Api:
         threads = self.libraries.of(call.access)[0]
         try:
             told = await self._in_time(threads, lambda library: reading.status(library, call.asked))
-        except NoResults:
+        except Nothing:
             told = reading.empty_status(threads.url)
         may_write = call.access.level != "read"
         jobs = [job_json(job) for job in self.libraries.jobs(call.access) if job.is_listed]
@@ -205,27 +214,19 @@ class Api:
                 self.libraries.documents.whole, lambda library: library.store.counts()
             )
             gauges |= {"documents": counts.documents, "chunks": counts.chunks}
-        except NoResults:
+        except Nothing:
             gauges |= {"documents": 0, "chunks": 0}
         return Response(self._metrics().text(gauges), media_type=METRICS_TYPE)
 
     async def _ready(self, _: Request) -> Response:
         """Whether the library can be read, or is not there yet."""
-        with suppress(NoResults):
+        with suppress(Nothing):
             await self._in_time(self.libraries.documents.whole, lambda library: library.collections())
         return json_response({"ready": True})
 
 
 async def _healthy(_: Request) -> Response:
     return json_response({"healthy": True})
-
-
-async def _found(work: asyncio.Future[T]) -> T:
-    """What work returns. Raises NoResults if there is no library yet."""
-    try:
-        return await work
-    except Nothing:
-        raise NoResults(_EMPTY, missing="documents") from None
 
 
 async def _given(route: Route, request: Request) -> tuple[dict[str, Any], bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +151,11 @@ def list_documents(library: Library, asked: ask.ListingDocuments) -> dict[str, A
     return {"documents": list(map(render.document_json, shown)), "total": len(rows), "offset": asked.offset}
 
 
+def no_documents(asked: ask.ListingDocuments) -> dict[str, Any]:
+    """The documents of a library that is not there yet."""
+    return {"documents": [], "total": 0, "offset": asked.offset}
+
+
 def chunks(library: Library, asked: ask.At) -> dict[str, Any]:
     """The chunks of a document or a section, as they are stored."""
     return {"chunks": [asdict(chunk) for chunk in library.chunks(asked.address)]}
@@ -182,6 +187,19 @@ def empty_status(url: str) -> dict[str, Any]:
 def map_documents(library: Library, asked: ask.Area) -> dict[str, Any]:
     """The documents, placed by meaning."""
     return asdict(library.map(asked.collection))
+
+
+def no_map() -> dict[str, Any]:
+    """The map of a library that is not there yet."""
+    return {"points": [], "labels": [], "notes": ["There are no documents to show."]}
+
+
+def on_empty(config: Any, work: Callable[[Library], dict[str, Any]]) -> dict[str, Any]:
+    """What comes of work on a library that is not there yet: nothing is written."""
+    from quire.library import Library
+
+    with Library.open(":memory:", create=True, config=config) as library:
+        return work(library)
 
 
 def history(library: Library, asked: ask.At) -> dict[str, Any]:

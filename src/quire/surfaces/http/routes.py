@@ -47,6 +47,7 @@ class Route:
     is_work: bool = False  # it may take long: it is a job
     of_entries: bool = False  # it is about what was remembered, not about documents
     by_address: bool = False  # what no document is may be a memory
+    of_nothing: Callable[[Call], Any] | None = None  # what it answers if there is no library yet
     takes_file: bool = False  # its body is a file, and its arguments are in the query
 
     @property
@@ -62,6 +63,10 @@ def _plain(run: Callable[[Library, Any], Any]) -> Run:
 
 def _for_caller(run: Callable[[Library, Any, Access], Any]) -> Run:
     return lambda library, call: run(library, call.asked, call.access)
+
+
+def _plan(library: Library, call: Call) -> Any:
+    return writing.plan_sources(library, call.asked, call.access, call.roots)
 
 
 def _job(call: Call) -> Job:
@@ -124,11 +129,30 @@ ROUTES = (
         **_AT,
     ),
     _get(
-        "/api/documents", "List documents.", ask.ListingDocuments, answers.ListedForm, reading.list_documents
+        "/api/documents",
+        "List documents.",
+        ask.ListingDocuments,
+        answers.ListedForm,
+        reading.list_documents,
+        of_nothing=lambda call: reading.no_documents(call.asked),
     ),
-    _get("/api/sources", "List sources.", ask.NoArguments, answers.SourcesForm, reading.sources),
+    _get(
+        "/api/sources",
+        "List sources.",
+        ask.NoArguments,
+        answers.SourcesForm,
+        reading.sources,
+        of_nothing=lambda _: {"sources": []},
+    ),
     _get("/api/status", "Say what is in the library.", ask.Looking, answers.StateForm, None),
-    _get("/api/map", "Place documents by meaning.", ask.Area, answers.PictureForm, reading.map_documents),
+    _get(
+        "/api/map",
+        "Place documents by meaning.",
+        ask.Area,
+        answers.PictureForm,
+        reading.map_documents,
+        of_nothing=lambda _: reading.no_map(),
+    ),
     _get(
         "/api/history",
         "List the texts of a memory.",
@@ -160,8 +184,9 @@ ROUTES = (
         "Show what adding would change, or bringing all sources up to date.",
         ask.Planning,
         answers.PlansForm,
-        lambda library, call: writing.plan_sources(library, call.asked, call.access, call.roots),
+        _plan,
         writes=False,
+        of_nothing=lambda call: reading.on_empty(call.config, lambda library: _plan(library, call)),
     ),
     _post(
         "/api/add",
