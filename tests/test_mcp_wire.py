@@ -311,6 +311,20 @@ def test_another_host_or_origin_is_refused(place: Path, headers: dict[str, str])
             assert post(url, Host=host, Origin=f"http://{host}", **headers).status_code == 200, host
 
 
+def test_names_behind_a_reverse_proxy_can_be_allowed(place: Path) -> None:
+    """Issue: serve.allowed_hosts: names behind a reverse proxy got 421, and nothing could be set."""
+    named = {"QUIRE_SERVE_ALLOWED_HOSTS": "docs.example.com"}
+    with http_server(place, QUIRE_MCP_KEY="right key", **named) as url:
+        right = {"Authorization": "Bearer right key"}
+        for host in ("docs.example.com", "docs.example.com:443"):
+            assert post(url, Host=host, Origin=f"https://{host}", **right).status_code == 200
+            assert post(url, Host=host).status_code == 401
+        assert post(url, Host="other.example.com", **right).status_code == 421
+        assert post(url, Origin="https://other.example.com", **right).status_code == 403
+    _, err = run(place, "mcp", "--http", "--port", "0", code=2, **named)
+    assert "docs.example.com can be reached by others" in err
+
+
 @both_protocols
 def test_a_wrong_or_missing_key_gets_401(place: Path, headers: dict[str, str]) -> None:
     """Issue: bearer key; and the checks of Host and Origin stay on beyond loopback."""

@@ -116,8 +116,10 @@ def serve_http(service: Service, host: str, port: int, key: str = "") -> None:
     """Serve over HTTP until interrupted. Raises SettingError if others could connect without a key."""
     import uvicorn
 
-    if not key and not _is_local(host):
-        raise SettingError("key", f"{host} can be reached by others: set QUIRE_MCP_KEY, or use 127.0.0.1")
+    others = service.config.serve.allowed_hosts
+    if not key and (others or not _is_local(host)):
+        shown = ", ".join(others) or host
+        raise SettingError("key", f"{shown} can be reached by others: set QUIRE_MCP_KEY, or use 127.0.0.1")
     listener = listen(host, port)
     port = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
@@ -175,10 +177,15 @@ def _app(service: Service, host: str, port: int, key: str) -> ASGIApp:
     names += [] if host in names else [host, socket.gethostname()]
     hosts = [f"{name}:{port}" for name in names]
     hosts += names if port == 80 else []  # then clients leave it out
+    behind = [name for given in service.config.serve.allowed_hosts for name in (given, f"{given}:*")]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        allowed_hosts=hosts,
-        allowed_origins=[f"http://{name}" for name in hosts],
+        allowed_hosts=[*hosts, *behind],
+        allowed_origins=[
+            *(f"http://{name}" for name in hosts),
+            *(f"{scheme}://{name}" for name in behind for scheme in ("https", "http")),
+            *service.config.serve.allowed_origins,
+        ],
     )
     app = mending(service.server.streamable_http_app(host=host, transport_security=security))
     return Keyed(app, key) if key else app
