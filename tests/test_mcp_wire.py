@@ -34,6 +34,7 @@ from quire.surfaces import cli
 from quire.surfaces.mcp import transport
 from quire.surfaces.mcp.server import Service
 from tests import forks, models_server
+from tests.commands import run as run_command
 from tests.mcp_client import (
     GUIDE,
     READING,
@@ -321,7 +322,7 @@ def test_names_behind_a_reverse_proxy_can_be_allowed(place: Path) -> None:
             assert post(url, Host=host).status_code == 401
         assert post(url, Host="other.example.com", **right).status_code == 421
         assert post(url, Origin="https://other.example.com", **right).status_code == 403
-    _, err = run(place, "mcp", "--http", "--port", "0", code=2, **named)
+    _, err = run_command(place, "mcp", "--http", "--port", "0", code=2, **named)
     assert "docs.example.com can be reached by others" in err
 
 
