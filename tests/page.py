@@ -74,7 +74,7 @@ class Visit:
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            self.wrong.append(message.text)
+            self.wrong.append(f"{message.text} {message.location.get('url', '')}".rstrip())
 
     def _request(self, request: Request) -> None:
         if not request.url.startswith((self.address, "data:", "blob:")):

@@ -98,7 +98,9 @@ def test_functions_are_small() -> None:
 # Names that several modules define because they are one thing, in several places.
 ONE_MEANING = {
     "a method of Library, on each surface": "add chunk context copy embed forget links list_documents"
-    " promote read recall refresh remember remove search status toc tree watch",
+    " promote read recall refresh remember remove remove_source search sources status toc tree watch"
+    " chunks",
+    "what starts each server": "serve",
     "a part of each store": "CHUNK_COLUMNS ID_PLACES REMEMBERED VectorTable conditions"
     " count_wrong_keys remake_keys",
     "what each strategy does": "split",

@@ -701,7 +701,7 @@ def test_twenty_clients_are_answered_at_the_same_time(place: Path) -> None:
 @contextmanager
 def served_here(service: Service) -> Iterator[str]:
     """The address of a server in a thread of this process."""
-    listener = transport._listen("127.0.0.1", 0)
+    listener = transport.listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     app = transport._app(service, "127.0.0.1", port, "")
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))

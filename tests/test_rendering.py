@@ -18,9 +18,9 @@ from quire import Document, Tree
 from quire.context import safe
 from quire.location import Places
 from quire.surfaces.http import rendering
+from quire.surfaces.http.destinations import LinkTargets, section_anchor
 from quire.surfaces.http.markdown_html import Part, blocks_of
 from quire.surfaces.http.rendering import rendered, sections_of
-from quire.surfaces.http.destinations import Routes, section_anchor
 from tests import markdowns
 from tests.markdowns import needs_shared
 
@@ -389,7 +389,7 @@ def test_a_heading_that_only_the_tree_sees_has_its_anchor() -> None:
     """API: the tree decides what a section is."""
     check_anchors(tree_of("a\x0b\n# B\n\nx\n\n<style>\n</pre>\n# C\n\ny\n"))
     part = Part("- no\n- heading", 7, 2, "A <b>", "s-a")
-    (shown,) = blocks_of([part], Routes(tree_of(""), {}))
+    (shown,) = blocks_of([part], LinkTargets(tree_of(""), {}))
     assert shown == (7, 8, '<h2 id="s-a" data-line="7" data-end="8">A &lt;b&gt;</h2>\n')
 
 

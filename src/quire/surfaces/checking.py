@@ -13,7 +13,7 @@ M = TypeVar("M", bound=BaseModel)
 _EMPTY = "'', "  # what stands for an argument that is not given, in the values that it may have
 
 
-def checked(model: type[M], given: Mapping[str, Any]) -> M:
+def checked_arguments(model: type[M], given: Mapping[str, Any]) -> M:
     """The arguments that a client sent. One that is null counts as not given.
 
     Raises SettingError, naming each that is wrong.
@@ -29,4 +29,5 @@ def _wrong(error: Any, model: type[BaseModel]) -> str:
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
         return f"there is no {name!r}. {nearest(name, model.model_fields)}"
-    return f"{name}: {error['msg'].lower().replace(_EMPTY, '')}"
+    said = error["msg"].removeprefix("Value error, ").replace(_EMPTY, "")
+    return f"{name}: {said[:1].lower()}{said[1:]}"

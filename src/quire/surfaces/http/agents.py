@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 
 from quire.surfaces.http.access import Access
 from quire.surfaces.http.libraries import Libraries
-from quire.surfaces.mcp import Answers, Context, server_of
+from quire.surfaces.mcp import Answers, RequestContext, server_of
 
 
 class Agents:
@@ -31,32 +31,36 @@ class Agents:
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         return server_of(self).streamable_http_app(transport_security=security)
 
-    def _answers(self, context: Context) -> Answers:
+    def _answers(self, context: RequestContext) -> Answers:
         access: Access = context.request.state.access  # type: ignore[union-attr]
         documents, memories = self._libraries.of(access)
         is_reader = access.level == "read"
         return Answers(documents, memories, read_only=is_reader, roots=self._libraries.roots)
 
-    async def list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(
+        self, context: RequestContext, params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
         """The tools that the caller may use."""
         return await self._answers(context).list_tools(context, params)
 
-    async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(self, context: RequestContext, params: CallToolRequestParams) -> CallToolResult:
         """What a tool answers."""
         return await self._answers(context).call_tool(context, params)
 
     async def list_resources(
-        self, context: Context, params: PaginatedRequestParams | None
+        self, context: RequestContext, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         """The documents that the caller may see."""
         return await self._answers(context).list_resources(context, params)
 
     async def list_templates(
-        self, context: Context, params: PaginatedRequestParams | None
+        self, context: RequestContext, params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
         """How documents are named."""
         return await self._answers(context).list_templates(context, params)
 
-    async def read_resource(self, context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(
+        self, context: RequestContext, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
         """A document or a section."""
         return await self._answers(context).read_resource(context, params)

@@ -40,15 +40,15 @@ def _many(kind: Any) -> Any:
 _Any = dict[str, Any]
 _AboutDocument: Any = {"address": str, "tokens": int, "source_type": str, "is_chunked": bool}
 
-Error = _object("Error", code=str, message=str, details=_Any)
-Document = _like("Document", DocumentRow, "seq", **_AboutDocument)
-READING = _like("Reading", Reading)
+ErrorForm = _object("Error", code=str, message=str, details=_Any)
+DocumentForm = _like("Document", DocumentRow, "seq", **_AboutDocument)
+ReadingForm = _like("Reading", Reading)
 
 _Found = _like("Result", Result, "checksum", "explain", explain=(_Any, {}))
-Results = _object(
+ResultsForm = _object(
     "Results", query=str, mode=str, model=str, good_match=bool, results=_many(_Found), notes=list[str]
 )
-Pack = _object(
+PackForm = _object(
     "Pack",
     query=str,
     text=str,
@@ -59,29 +59,29 @@ Pack = _object(
     notes=list[str],
     good_match=bool,
 )
-Outline = _object("Outline", address=str, title=str, depth=int, tokens=int, children=list[_Any])
+OutlineForm = _object("Outline", address=str, title=str, depth=int, tokens=int, children=list[_Any])
 
 _LINES: Any = {"start_line": int, "end_line": int}
 _Focus = _object("Focus", address=str, anchor=str, location=str | None, **_LINES)
 _Section = _object("Section", address=str, title=str, depth=int, anchor=str, tokens=int, **_LINES)
-Rendered = _object(
+RenderedForm = _object(
     "Rendered",
-    document=Document,
+    document=DocumentForm,
     html=str,
     sections=_many(_Section),
     focus=_Focus | None,
     stale=bool,
     location_unit=str | None,
 )
-Listed = _object("Listed", documents=_many(Document), total=int, offset=int)
-Chunks = _object("Chunks", chunks=_many(_like("Chunk", StoredChunk)))
-Linked = _object(
+ListedForm = _object("Listed", documents=_many(DocumentForm), total=int, offset=int)
+ChunksForm = _object("Chunks", chunks=_many(_like("Chunk", StoredChunk)))
+LinkedForm = _object(
     "Linked", address=str, out=_many(_like("LinkOut", LinkOut)), back=_many(_like("LinkBack", LinkBack))
 )
 _Source = _like("Source", SourceRow, "options", **get_type_hints(SourceOptions))
-Sources = _object("Sources", sources=_many(_Source))
+SourcesForm = _object("Sources", sources=_many(_Source))
 
-JobState = _object(
+JobStateForm = _object(
     "Job",
     job=str,
     what=str,
@@ -92,11 +92,11 @@ JobState = _object(
     total=int,
     failed=int,
     result=_Any | None,
-    error=Error | None,
+    error=ErrorForm | None,
 )
-JobList = _object("Jobs", jobs=_many(JobState))
+JobListForm = _object("Jobs", jobs=_many(JobStateForm))
 _Access = _object("Access", level=str, collections=list[str] | None, name=str)
-State = _like(
+StateForm = _like(
     "Status",
     Counts,
     library=str,
@@ -105,13 +105,15 @@ State = _like(
     version=str,
     read_only=bool,
     roots=list[str],
-    jobs=_many(JobState),
+    jobs=_many(JobStateForm),
     access=_Access,
 )
-Picture = _object(
+PictureForm = _object(
     "Map", points=_many(_like("Point", Point)), labels=_many(_like("Label", Label)), notes=list[str]
 )
-Versions = _object("History", address=str, versions=_many(_object("EarlierText", written_at=int, text=str)))
+VersionsForm = _object(
+    "History", address=str, versions=_many(_object("EarlierText", written_at=int, text=str))
+)
 
 _CutDocument = _object(
     "CutDocument",
@@ -123,14 +125,14 @@ _CutDocument = _object(
     checksum=str,
     warnings=list[str],
 )
-_CutBy = _object("CutBy", strategy=str, chunks=list[_Any], error=Error | None)
-Cuts = _object("Cuts", document=_CutDocument, text=str, strategies=_many(_CutBy))
-Plans = _object("Plans", plans=list[_Any])
+_CutBy = _object("CutBy", strategy=str, chunks=list[_Any], error=ErrorForm | None)
+CutsForm = _object("Cuts", document=_CutDocument, text=str, strategies=_many(_CutBy))
+PlansForm = _object("Plans", plans=list[_Any])
 
 _SKIP: Any = {"source": str, "reason": str}
 _Skipped, _Failed = _object("Skipped", **_SKIP), _object("Failed", **_SKIP, code=str)
-Reported = _like("Report", Report, "skipped", "failed", skipped=_many(_Skipped), failed=_many(_Failed))
-Removed = _object("Removed", removed=_many(Document), dry_run=bool)
-Remembered = _like("Remembered", DocumentRow, "seq", **_AboutDocument, outcome=str, similar=list[_Any])
+ReportedForm = _like("Report", Report, "skipped", "failed", skipped=_many(_Skipped), failed=_many(_Failed))
+RemovedForm = _object("Removed", removed=_many(DocumentForm), dry_run=bool)
+RememberedForm = _like("Remembered", DocumentRow, "seq", **_AboutDocument, outcome=str, similar=list[_Any])
 _Finding = _object("Finding", part=str, problem=str, fix=str)
-Findings = _object("Findings", findings=_many(_Finding), versions=dict[str, str])
+FindingsForm = _object("Findings", findings=_many(_Finding), versions=dict[str, str])

@@ -23,13 +23,13 @@ from starlette.routing import Route as Path
 
 from quire.errors import NoResults, QuireError, RequestRefused, nearest
 from quire.progress import Stopped
-from quire.surfaces.checking import checked
+from quire.surfaces.checking import checked_arguments
 from quire.surfaces.http import openapi, reading, static
 from quire.surfaces.http.access import Access
 from quire.surfaces.http.events import job_json, stream
 from quire.surfaces.http.guarding import error_response, internal_error, json_response
 from quire.surfaces.http.libraries import Libraries
-from quire.surfaces.http.metrics import TYPE, Metrics
+from quire.surfaces.http.metrics import METRICS_TYPE, Metrics
 from quire.surfaces.http.routes import ROUTES, Call, Route
 from quire.surfaces.jobs import CAN_GO_ON, Job, Nothing
 from quire.surfaces.threads import Threads
@@ -77,7 +77,9 @@ class Api:
         access: Access = request.state.access
         access.check(route.level)
         given, body = await _given(route, request)
-        call = Call(checked(route.asked, given), access, self.config, self.libraries.roots, body)
+        asked = checked_arguments(route.asked, given)
+        asked.check_together()
+        call = Call(asked, access, self.config, self.libraries.roots, body)
         if special := self._special.get(route.path):
             return json_response(await special(call))
         if route.is_work:
@@ -205,7 +207,7 @@ class Api:
             gauges |= {"documents": counts.documents, "chunks": counts.chunks}
         except NoResults:
             gauges |= {"documents": 0, "chunks": 0}
-        return Response(self._metrics().text(gauges), media_type=TYPE)
+        return Response(self._metrics().text(gauges), media_type=METRICS_TYPE)
 
     async def _ready(self, _: Request) -> Response:
         """Whether the library can be read, or is not there yet."""

@@ -1,4 +1,4 @@
-"""What each route takes: in its query, or as JSON. _Names are those of the command line and of `Library`."""
+"""What each route takes: in its query, or as JSON. Names are those of the command line and of `Library`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from quire.config import STRATEGIES
+from quire.errors import SettingError
 from quire.stores import storable
 
 _STRATEGIES = ", ".join(STRATEGIES)
@@ -44,6 +45,9 @@ class Asked(BaseModel):
     """What a request asks for. Unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+    def check_together(self) -> None:
+        """Raise SettingError for arguments that do not go together."""
 
 
 class NoArguments(Asked):
@@ -106,7 +110,7 @@ class ReadingAt(At):
     max_tokens: _Tokens | None = None
 
 
-class Listing(Within):
+class ListingDocuments(Within):
     """A listing."""
 
     kind: Literal["document", "external", "memory", "knowledge"] | None = None
@@ -180,6 +184,14 @@ class Adding(Planning):
     path: Annotated[_Name, Field(max_length=1000, description="What to call the content.")] | None = None
     title: Annotated[_Name, Field(max_length=500)] | None = None
     background: _Background = False
+
+    def check_together(self) -> None:
+        """Raise SettingError for what is neither sources nor content, or for both."""
+        if (self.content is None) != bool(self.sources):
+            raise SettingError("add", "needs either sources, or content, perhaps with a path and a title")
+        for name in ("path", "title") if self.sources else ():
+            if getattr(self, name) is not None:
+                raise SettingError(name, "is for content alone. Leave it out: sources have their own")
 
 
 class Refreshing(Asked):

@@ -25,7 +25,7 @@ _ASCII = re.compile(r"[a-zA-Z0-9]")
 _TOP = "top"  # as browsers read it, if no heading has this name
 
 
-class Route(NamedTuple):
+class LinkTarget(NamedTuple):
     """What a link opens: a URL, or nothing for a reason."""
 
     href: str
@@ -38,31 +38,31 @@ def section_anchor(section: Section) -> str:
     return f"s-{section.slug}"
 
 
-class Routes:
+class LinkTargets:
     """The routes of the links in one document."""
 
     def __init__(self, tree: Tree, targets: Mapping[str, str]) -> None:
         self._tree = tree
         self._targets = targets
 
-    def markdown(self, written: str) -> Route:
+    def markdown(self, written: str) -> LinkTarget:
         """What a Markdown link opens, by its destination."""
         written = written.strip()
         if address := next(filter(None, map(self._targets.get, (written, _decoded(written)))), None):
-            return Route(self._inside(address))
+            return LinkTarget(self._inside(address))
         if written.startswith("#"):
             return self._within(_decoded(written[1:]))
         if _OUTSIDE.match(written):
-            return Route(normalizeLink(written), is_outside=True)
-        return Route("", reason=_reason(written))
+            return LinkTarget(normalizeLink(written), is_outside=True)
+        return LinkTarget("", reason=_reason(written))
 
-    def wikilink(self, written: str) -> Route | None:
+    def wikilink(self, written: str) -> LinkTarget | None:
         """What a wikilink opens; None if the library has nothing of its name."""
         path, mark, fragment = written.removesuffix("\\").partition("#")
         name = " ".join(path.split()) + (f"#{fragment.strip()}" if fragment.strip() else "")
         spellings = (name, written, f"[[{written}]]")
         if address := next(filter(None, map(self._targets.get, spellings)), None):
-            return Route(self._inside(address))
+            return LinkTarget(self._inside(address))
         found = self._within(fragment.rpartition("#")[2].strip()) if mark and not path.strip() else None
         return found if found and found.href else None
 
@@ -71,11 +71,11 @@ class Routes:
             return f"#{anchor}"
         return f"/read?address={quote(address, safe='', errors='replace')}"
 
-    def _within(self, name: str) -> Route:
+    def _within(self, name: str) -> LinkTarget:
         for spelling in (name, name.lower(), _plain(name) or name, _slug(name) or name):
             if anchor := self._names.get(spelling):
-                return Route(f"#{anchor}")
-        return Route("", reason="This document has no heading of this name.")
+                return LinkTarget(f"#{anchor}")
+        return LinkTarget("", reason="This document has no heading of this name.")
 
     @cached_property
     def _anchors(self) -> dict[str, str]:

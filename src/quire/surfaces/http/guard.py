@@ -20,7 +20,7 @@ from quire.errors import RequestRefused, SettingError
 _FORWARDED = ("x-forwarded-for", "x-forwarded-host", "forwarded", "x-real-ip", "via")
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _CALLERS = 10_000  # whose pace is remembered
-_WRONG_KEYS = 1.0  # a second, from one address
+_WRONG_KEYS = 5.0  # a second, from one address
 _BURST = 2.0  # seconds of requests that may come at once
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -42,7 +42,7 @@ class Asking:
     is_relayed: bool  # it came through a proxy
 
 
-class Names:
+class HostNames:
     """The names that this server goes by, and the sites whose pages may call it."""
 
     def __init__(self, settings: ServeSettings, host: str) -> None:
@@ -152,7 +152,7 @@ def too_large(most: int) -> RequestRefused:
     return RequestRefused(f"The request is too large. {how}", 413)
 
 
-def joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def header_values(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by their names; of several, the first."""
     found = dict[str, str]()
     for name, value in headers:

@@ -15,7 +15,7 @@ from quire.config import Config
 from quire.errors import InternalError, KeyNeeded, QuireError, RequestRefused
 from quire.surfaces import outcomes, render
 from quire.surfaces.http.access import LOCAL, Access, Gate
-from quire.surfaces.http.guard import Asking, Names, Paces, check_size, joined, too_large
+from quire.surfaces.http.guard import Asking, HostNames, Paces, check_size, header_values, too_large
 from quire.surfaces.http.metrics import AccessLog, Metrics
 from quire.surfaces.http.static import VIEWS
 
@@ -52,10 +52,10 @@ def json_response(value: Any, status: int = 200, headers: dict[str, str] | None 
     return Response(render.as_json(value).encode(), status, kept, "application/json")
 
 
-class Guard:
+class Entrance:
     """The way in."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, names: Names, config: Config, log: AccessLog) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, names: HostNames, config: Config, log: AccessLog) -> None:
         self._app, self._gate, self._names, self._log = app, gate, names, log
         self._settings, self._paces, self.metrics = config.serve, Paces(config.serve), Metrics()
 
@@ -64,7 +64,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = joined(scope["headers"])
+        headers = header_values(scope["headers"])
         asking = self._names.asking((scope["client"] or ("",))[0], scope["scheme"], headers)
         passing = _Passing(scope, send, self._allowed_origin(headers))
         self.metrics.running += 1

@@ -22,7 +22,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from quire.markdown import split_anchor
-from quire.surfaces.http.destinations import Route, Routes
+from quire.surfaces.http.destinations import LinkTarget, LinkTargets
 
 # Beyond its limit the parser drops what is nested deeper, without a word: such a part is shown as its source.
 # Unclosed brackets take time in proportion to this limit. Hand-written documents stay under 20.
@@ -58,7 +58,7 @@ class Shown(NamedTuple):
     html: str
 
 
-def blocks_of(parts: Iterable[Part], routes: Routes) -> list[Shown]:
+def blocks_of(parts: Iterable[Part], routes: LinkTargets) -> list[Shown]:
     """The blocks of a document. Raises TooMuch."""
     parser, env, tokens = _parser(), {"routes": routes}, list[Token]()
     try:
@@ -85,7 +85,7 @@ def _parser() -> MarkdownIt:
 
 
 class _Parser(MarkdownIt):
-    """The parser, which leaves destinations as they were written: Routes judges them."""
+    """The parser, which leaves destinations as they were written: LinkTargets judges them."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802
         """Take every link, also one that leads nowhere."""
@@ -183,7 +183,7 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
 # ----------------------------------------------------------------------------------------- links
 
 
-def _lead(tokens: Iterable[Token], routes: Routes) -> None:
+def _lead(tokens: Iterable[Token], routes: LinkTargets) -> None:
     """Give every link its route."""
     for token in tokens:
         tag = ""
@@ -195,7 +195,7 @@ def _lead(tokens: Iterable[Token], routes: Routes) -> None:
                 child.tag = tag
 
 
-def _led(link: Token, route: Route) -> str:
+def _led(link: Token, route: LinkTarget) -> str:
     """Make a token a link, or dead text with the reason; its tag."""
     link.tag = "a" if route.href else "span"
     link.attrs = {"href": route.href} if route.href else {"class": "dead", "title": route.reason}

@@ -97,7 +97,7 @@ def _responses(route: Route, known: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"200": {"description": "Done.", "content": told}, "default": _failure(known)}
     if route.is_work:
         told["text/event-stream"] = {"schema": {"type": "string", "description": _EVENTS}}
-        job = {"application/json": {"schema": _schema(answers.JobState, known)}}
+        job = {"application/json": {"schema": _schema(answers.JobStateForm, known)}}
         found["202"] = {"description": "A job has begun.", "content": job}
     return found
 
@@ -105,14 +105,14 @@ def _responses(route: Route, known: dict[str, Any]) -> dict[str, Any]:
 def _failure(known: dict[str, Any]) -> dict[str, Any]:
     return {
         "description": _FAILED,
-        "content": {"application/json": {"schema": _schema(answers.Error, known)}},
+        "content": {"application/json": {"schema": _schema(answers.ErrorForm, known)}},
     }
 
 
 def _jobs(known: dict[str, Any]) -> dict[str, Any]:
     """The routes of one job."""
     name = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
-    job = {"application/json": {"schema": _schema(answers.JobState, known)}}
+    job = {"application/json": {"schema": _schema(answers.JobStateForm, known)}}
     events = {"text/event-stream": {"schema": {"type": "string", "description": _EVENTS}}}
 
     def told(summary: str, content: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from quire import tokens
-from quire.errors import NoResults, RequestRefused, SettingError
+from quire.errors import NoResults, RequestRefused, SettingError, no_collection
 from quire.surfaces import packs, render
 from quire.surfaces.http import asked as ask
 
@@ -137,10 +137,12 @@ def rendered_document(library: Library, asked: ask.At) -> dict[str, Any]:
     }
 
 
-def list_documents(library: Library, asked: ask.Listing) -> dict[str, Any]:
+def list_documents(library: Library, asked: ask.ListingDocuments) -> dict[str, Any]:
     """The documents, some at a time."""
     given: Any = {"paths": asked.path, "tags": asked.tag, "where": asked.where, "kind": asked.kind}
     rows = library.documents(asked.collection, **given)
+    if asked.collection is not None and not rows and not library.documents(asked.collection):
+        raise no_collection(asked.collection, library.collections())
     if asked.order == "newest":
         rows.sort(key=lambda row: -row.updated_at)
     elif asked.order == "largest":

@@ -22,7 +22,7 @@ import nh3
 from quire.context import one_line, safe
 from quire.document import BOM, MAX_TITLE, Document
 from quire.location import Places
-from quire.surfaces.http.destinations import Routes, section_anchor
+from quire.surfaces.http.destinations import LinkTargets, section_anchor
 from quire.surfaces.http.markdown_html import (
     Part,
     Shown,
@@ -73,7 +73,7 @@ _VALUES = {  # what an attribute may be, whatever the text before said
 def rendered(tree: Tree, places: Places | None, targets: Mapping[str, str]) -> str:
     """A document as safe HTML. `targets` has the addresses that links lead to, by how they are written."""
     page = _Page(tree.document, _lines(tree.document), _starts(tree.document, places))
-    shown = [*_front_matter(page), *_body(tree, page, Routes(tree, targets))]
+    shown = [*_front_matter(page), *_body(tree, page, LinkTargets(tree, targets))]
     root = f"<span{attributes(id=section_anchor(tree.root))}></span>\n"
     return _cleaner().clean(safe(root + "".join(_with_places(shown, page, places))))
 
@@ -128,7 +128,7 @@ def _front_matter(page: _Page) -> Iterator[Shown]:
         yield source_block(1, 1 + text.count("\n"), text, "front-matter")
 
 
-def _body(tree: Tree, page: _Page, routes: Routes) -> Iterable[Shown]:
+def _body(tree: Tree, page: _Page, routes: LinkTargets) -> Iterable[Shown]:
     """The blocks of a document, after its front matter."""
     if tree.document.format == "csv":
         return _table(tree, page)

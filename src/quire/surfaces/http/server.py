@@ -6,8 +6,10 @@ and jobs stop between two transactions.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TextIO
 
@@ -17,8 +19,8 @@ import uvicorn
 from quire.surfaces.http.access import Gate
 from quire.surfaces.http.agents import Agents
 from quire.surfaces.http.app import application
-from quire.surfaces.http.guard import Names
-from quire.surfaces.http.guarding import Guard
+from quire.surfaces.http.guard import HostNames
+from quire.surfaces.http.guarding import Entrance
 from quire.surfaces.http.libraries import Libraries
 from quire.surfaces.http.metrics import AccessLog
 from quire.surfaces.mcp import listen, log_to_stderr, mending
@@ -29,13 +31,13 @@ _NO_KEYS = (
 )
 
 
-def guarded_app(libraries: Libraries, host: str, access_log: TextIO | None = None) -> Guard:
+def guarded_app(libraries: Libraries, host: str, access_log: TextIO | None = None) -> Entrance:
     """The whole application."""
-    config, names = libraries.config, Names(libraries.config.serve, host)
+    config, names = libraries.config, HostNames(libraries.config.serve, host)
     gate = Gate(libraries.documents.whole, read_only=libraries.read_only)
     agents = Agents(libraries).app()
     app = application(libraries, agents, lambda: guard.metrics)
-    guard = Guard(mending(app), gate, names, config, AccessLog(access_log))
+    guard = Entrance(mending(app), gate, names, config, AccessLog(access_log))
     return guard
 
 
@@ -52,7 +54,7 @@ def serve(
     listener = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}"
-    if Names(libraries.config.serve, host).is_public:
+    if HostNames(libraries.config.serve, host).is_public:
         sys.stderr.write(f"{_NO_KEYS.format(url=libraries.documents.whole.url)}\n")
     sys.stderr.write(f"Serving on {url}\n")
     sys.stderr.flush()
@@ -61,4 +63,6 @@ def serve(
     settings = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE, proxy_headers=False
     )
-    anyio.run(partial(uvicorn.Server(settings).serve, sockets=[listener]))
+    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops, and then raises it once more
+    with suppress(KeyboardInterrupt):
+        anyio.run(partial(uvicorn.Server(settings).serve, sockets=[listener]))

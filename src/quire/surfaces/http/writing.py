@@ -46,7 +46,9 @@ def options_of(asked: ask.Planning, access: Access) -> dict[str, Any]:
     }
 
 
-def plan(library: Library, asked: ask.Planning, access: Access, roots: Sequence[Path]) -> dict[str, Any]:
+def plan_sources(
+    library: Library, asked: ask.Planning, access: Access, roots: Sequence[Path]
+) -> dict[str, Any]:
     """What adding would change, or bringing all sources up to date."""
     if not asked.sources:
         found = library.plan(prune=asked.prune)
@@ -55,15 +57,6 @@ def plan(library: Library, asked: ask.Planning, access: Access, roots: Sequence[
         for source in asked.sources:
             found += library.plan(allowed(source, roots, _NO_ROOTS), after=found, **given)
     return {"plans": [one.to_json() for one in found]}
-
-
-def check_adding(asked: ask.Adding) -> None:
-    """Raise SettingError for what is neither sources nor content, or for both."""
-    if (asked.content is None) != bool(asked.sources):
-        raise SettingError("add", "needs either sources, or content, perhaps with a path and a title")
-    for name in ("path", "title") if asked.sources else ():
-        if getattr(asked, name) is not None:
-            raise SettingError(name, "is for content alone. Leave it out: sources have their own")
 
 
 def add(
@@ -120,7 +113,7 @@ def reported(report: Report) -> dict[str, Any]:
     return render.report_json(report)
 
 
-def examine(library: Library, job: Job) -> dict[str, Any]:
+def run_doctor(library: Library, job: Job) -> dict[str, Any]:
     """Look for all that can be wrong with the library."""
     from quire import doctor
 

@@ -79,4 +79,4 @@ class Arguments(BaseModel):
     @classmethod
     def checked(cls, given: dict[str, Any]) -> Any:
         """The arguments that a client sent. Raises SettingError, naming each that is wrong."""
-        return checking.checked(cls, given)
+        return checking.checked_arguments(cls, given)

@@ -18,7 +18,7 @@ from mcp_types import (
 
 from quire.version import VERSION
 
-Context = ServerRequestContext[Any, Any]
+RequestContext = ServerRequestContext[Any, Any]
 INSTRUCTIONS = (
     "Quire finds passages in the documents that were added to it. Call search with a question, then read "
     "with an address from its results; context gathers what is worth reading within a number of tokens, toc "
@@ -31,28 +31,30 @@ INSTRUCTIONS = (
 class Handlers(Protocol):
     """What answers the requests of the protocol."""
 
-    async def list_tools(self, context: Context, params: PaginatedRequestParams | None, /) -> ListToolsResult:
+    async def list_tools(
+        self, context: RequestContext, params: PaginatedRequestParams | None, /
+    ) -> ListToolsResult:
         """The tools."""
         ...
 
-    async def call_tool(self, context: Context, params: CallToolRequestParams, /) -> CallToolResult:
+    async def call_tool(self, context: RequestContext, params: CallToolRequestParams, /) -> CallToolResult:
         """What a tool answers."""
         ...
 
     async def list_resources(
-        self, context: Context, params: PaginatedRequestParams | None, /
+        self, context: RequestContext, params: PaginatedRequestParams | None, /
     ) -> ListResourcesResult:
         """The documents, some at a time."""
         ...
 
     async def list_templates(
-        self, context: Context, params: PaginatedRequestParams | None, /
+        self, context: RequestContext, params: PaginatedRequestParams | None, /
     ) -> ListResourceTemplatesResult:
         """How documents are named."""
         ...
 
     async def read_resource(
-        self, context: Context, params: ReadResourceRequestParams, /
+        self, context: RequestContext, params: ReadResourceRequestParams, /
     ) -> ReadResourceResult:
         """A document or a section."""
         ...

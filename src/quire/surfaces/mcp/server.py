@@ -45,7 +45,7 @@ from quire.sources.entries import KINDS
 from quire.surfaces.jobs import CAN_GO_ON, Job, Nothing
 from quire.surfaces.mcp import reading, text, writing
 from quire.surfaces.mcp.arguments import MOST_TOKENS
-from quire.surfaces.mcp.protocol import Context, server_of
+from quire.surfaces.mcp.protocol import RequestContext, server_of
 from quire.surfaces.mcp.results import RESULTS
 from quire.surfaces.mcp.text import Answer, Page
 from quire.surfaces.mcp.tools import TOOLS, Tool
@@ -91,11 +91,11 @@ class Answers:
 
     # ------------------------------------------------------------------------------------- tools
 
-    async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
+    async def list_tools(self, _: RequestContext, __: PaginatedRequestParams | None) -> ListToolsResult:
         """The tools that the caller may use."""
         return ListToolsResult(tools=[_told(tool) for tool in self.tools.values()])
 
-    async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+    async def call_tool(self, context: RequestContext, params: CallToolRequestParams) -> CallToolResult:
         """What a tool answers."""
         tool = self.tools.get(params.name)
         if tool is None:
@@ -111,7 +111,7 @@ class Answers:
             answer = text.internal_failure(tool.name)
         return _result(answer)
 
-    async def _answer(self, tool: Tool, given: dict[str, Any], context: Context) -> Answer:
+    async def _answer(self, tool: Tool, given: dict[str, Any], context: RequestContext) -> Answer:
         asked = tool.arguments.checked(given)
         if isinstance(asked, Add):
             return await self._add(asked, context)
@@ -169,7 +169,7 @@ class Answers:
         how = job.state if job.is_over else "stops soon. What it has written is whole"
         return Answer(f"Job {job.id}: {how}.")
 
-    async def _add(self, asked: Add, context: Context) -> Answer:
+    async def _add(self, asked: Add, context: RequestContext) -> Answer:
         if asked.cancel:
             return self._cancel(asked.cancel)
         if bool(asked.content) == bool(asked.sources):
@@ -185,7 +185,7 @@ class Answers:
         self,
         what: str,
         asked: Add | Refresh,
-        context: Context,
+        context: RequestContext,
         do: Callable[[Job, Library], Answer],
         *,
         create: bool = False,
@@ -212,7 +212,9 @@ class Answers:
 
     # --------------------------------------------------------------------------------- resources
 
-    async def list_resources(self, _: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list_resources(
+        self, _: RequestContext, params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
         """The documents, a hundred at a time."""
         try:
             return await self.threads.read(partial(_resources, (params and params.cursor) or ""))
@@ -222,7 +224,7 @@ class Answers:
             raise MCPError(INVALID_PARAMS, str(error), _error(text.failure(error))) from None
 
     async def list_templates(
-        self, _: Context, __: PaginatedRequestParams | None
+        self, _: RequestContext, __: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
         """How documents are named."""
         template = ResourceTemplate(
@@ -232,7 +234,7 @@ class Answers:
         )
         return ListResourceTemplatesResult(resource_templates=[template])
 
-    async def read_resource(self, _: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(self, _: RequestContext, params: ReadResourceRequestParams) -> ReadResourceResult:
         """A document or a section."""
         try:
             return await self.threads.read(partial(_resource, params.uri))
@@ -385,7 +387,7 @@ def _indexed(asked: Add | Refresh, report: Report, library: Library) -> Answer:
     return writing.indexed(asked, report, library.config.tokens, follows=library.status().goes_on)
 
 
-async def _watched(job: Job, work: asyncio.Future[Answer], context: Context) -> Answer:
+async def _watched(job: Job, work: asyncio.Future[Answer], context: RequestContext) -> Answer:
     """Wait for work and report its progress to the client."""
     told = 0
     while not work.done():

@@ -121,6 +121,8 @@ function jump(id) {
 	target.focus({ preventScroll: true });
 }
 
+// A file that is dropped beside its place must not replace the page.
+for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event.preventDefault());
 addEventListener("popstate", () => show({ back: true }));
 history.scrollRestoration = "manual";
 

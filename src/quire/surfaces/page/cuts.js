@@ -82,6 +82,7 @@ function keep(view) {
 }
 
 async function cut(view) {
+	if (view.signal.aborted) return undefined;
 	keep(view);
 	const strategies = [...view.chosen];
 	if (!view.address && !view.file) return view.out.replaceChildren(h("div.empty.drop", h("p", "Drop any file here to see how each strategy would cut it."), h("p.soft", "Nothing is added to the library.")));
@@ -93,7 +94,7 @@ async function cut(view) {
 	view.out.classList.add("waiting");
 	try {
 		const answer = view.file
-			? await call("chunk", { bytes: view.file, query: { path: view.file.name, strategy: strategies, ...numbers }, signal })
+			? await call("chunk/file", { bytes: view.file, query: { path: view.file.name, strategy: strategies, ...numbers }, signal })
 			: await post("chunk", { address: view.address, strategies, ...numbers }, { signal });
 		if (!view.signal.aborted) draw(view, answer);
 	} catch (problem) {

@@ -15,7 +15,8 @@ export async function show(body, params, signal) {
 	const name = PARTS.find(([one]) => one === part)?.[1] || "Sources";
 	app.title(`${name} of the library`);
 	view.rest = h("div.part");
-	body.append(h("header.libhead", h("h1", "Library"), totals(view.status), serves(view.status)),
+	view.head = h("header.libhead", h("h1", "Library"), totals(view.status), serves(view.status));
+	body.append(view.head,
 		h("nav.parts", { "aria-label": "Parts of the library" }, PARTS.map(([one, text]) => h("a", { href: one ? `/library?part=${one}` : "/library", "aria-current": one === part ? "page" : null }, text,
 			one === "health" && problems(view.status).length ? h("span.badge", problems(view.status).length) : null))),
 		view.rest);
@@ -27,29 +28,40 @@ function totals(status) {
 	return h("dl.totals", fact(number(status.documents), "documents"), fact(number(status.sections), "sections"), fact(number(status.chunks), "chunks"), fact(bytes(status.bytes), "of text"));
 }
 
-function serves({ serving, model, embedded, chunks, goes_on: goesOn, model_problem: problem, library }) {
+function serves({ serving, model, embedded, chunks, goes_on: goesOn, model_problem: problem, library, jobs }) {
 	const told = serving ? `Searches use words and the model “${serving}”.` : "Searches use words alone.";
 	const left = model && embedded < chunks ? ` “${model}” has ${number(embedded)} of ${counted(chunks, "chunk")}.` : "";
-	return h("p.soft", `${told}${left}${goesOn ? " Go on with: quire embed." : problem ? ` ${problem}` : ""} `, h("code", library));
+	return h("p.soft", `${told}${left}${jobs.some(isGoing) ? "" : goesOn ? " Go on with: quire embed." : problem ? ` ${problem}` : ""} `, h("code", library));
 }
 
 // ---- sources
 
 async function sourcesPart(view) {
 	const { sources } = await get("sources", {}, view.signal);
-	const again = () => { view.body.replaceChildren(); return show(view.body, view.params, view.signal).catch(app.fail); };
+	const again = async () => {
+		if (view.signal.aborted) return; // what was undone or done late belongs to a view that was left
+		view.body.replaceChildren();
+		await show(view.body, view.params, view.signal).catch(app.fail);
+	};
 	view.rest.append(...[
-		...view.status.jobs.filter(({ state }) => state === "running" || state === "waiting").map((job) => running(job, again)),
+		...view.status.jobs.filter(isGoing).map((job) => running(view, job)),
 		app.can("write") ? adding(again) : null,
 		h("div.titled", h("h2", "Sources"), app.can("write") && sources.length ? button("Check all", ({ target }) => planFlow(under(target.closest(".titled")), { again, path: "refresh", label: "Refresh" })) : null),
 		sources.length ? h("ul.sources", sources.map((one) => sourceNode(one, again))) : h("p.empty", "No sources yet. Name a folder, a page or a site above, or drop files there."),
 	].filter(Boolean));
 }
 
+const isGoing = ({ state }) => state === "running" || state === "waiting";
+
 // Work that another tab, or this one before it was reloaded, has begun.
-function running({ job }, again) {
+function running(view, { job }) {
 	const flow = h("div.flow");
-	progress(flow, `jobs/${encodeURIComponent(job)}/events`, {}).then(again, app.fail);
+	const done = async () => {
+		flow.remove();
+		const status = await app.reload();
+		view.head.replaceChildren(view.head.firstChild, totals(status), serves(status));
+	};
+	progress(flow, `jobs/${encodeURIComponent(job)}/events`, {}).then(done).catch(app.fail);
 	return flow;
 }
 
@@ -140,6 +152,7 @@ async function documentsPart(view) {
 const glob = (text) => (!text || /[*?[]/.test(text) ? text : `*${text}*`);
 
 async function list(view) {
+	if (view.signal.aborted) return;
 	const { filter, collection, order } = view.fields;
 	const params = new URLSearchParams(Object.entries({ part: "documents", filter: filter.value.trim(), collection: collection.value, order: order.value === "address" ? "" : order.value, offset: view.offset || "" }).filter(([, value]) => value));
 	app.replace(`/library?${params}`);
@@ -221,7 +234,7 @@ function problems(status) {
 }
 
 async function healthPart(view) {
-	const [{ sources }, status] = await Promise.all([get("sources", {}, view.signal), get("status", { check: true }, view.signal)]);
+	const [{ sources }, status] = await Promise.all([get("sources", {}, view.signal), get("status", { check: app.can("admin") }, view.signal)]);
 	const all = [...problems(status), ...sources.filter((one) => one.problem).map((one) => ({ part: one.place, problem: one.problem, fix: "Check the source under Sources, then apply." }))];
 	const flow = h("div.flow");
 	const run = button("Run the doctor", async () => {

@@ -112,11 +112,15 @@ function resize(view) {
 
 function coloursOf(view) {
 	if (view.colours) return view.colours;
-	const probe = h("span", { class: "unseen" });
+	const probe = h("span.unseen");
 	view.body.append(probe);
-	const resolved = (name) => { probe.className = `unseen ${name}`; return getComputedStyle(probe).color; };
-	const hues = Object.fromEntries([...new Set(view.points.map((one) => one.collection))].map((name) => [name, resolved(`${hue(name)} ink-hue`)]));
-	view.colours = { hues, ink: resolved("ink"), soft: resolved("soft"), paper: resolved("ink-paper"), accent: resolved("ink-accent"), font: getComputedStyle(view.body).fontFamily };
+	const resolved = (name, hues = "") => {
+		probe.className = `unseen ${hues}`;
+		probe.style.color = `var(--${name})`;
+		return getComputedStyle(probe).color;
+	};
+	const hues = Object.fromEntries([...new Set(view.points.map((one) => one.collection))].map((name) => [name, resolved("hue", hue(name))]));
+	view.colours = { hues, ink: resolved("ink"), soft: resolved("soft"), paper: resolved("card"), accent: resolved("accent"), font: getComputedStyle(view.body).fontFamily };
 	probe.remove();
 	return view.colours;
 }
@@ -167,6 +171,7 @@ function bonds(view, pen, colours) {
 function texts(view, pen, colours, shown) {
 	const taken = [];
 	const write = (text, at, y, colour) => {
+		if (at < 0 || y < 0 || at > view.width || y > view.height) return;
 		const length = pen.measureText(text).width;
 		const x = Math.max(length / 2 + 6, Math.min(at, view.width - length / 2 - 6));
 		const box = [x - length / 2 - 4, y - 9, x + length / 2 + 4, y + 9];
@@ -177,7 +182,10 @@ function texts(view, pen, colours, shown) {
 		pen.fillText(text, x, y);
 	};
 	Object.assign(pen, { textAlign: "center", textBaseline: "middle", font: `600 13px ${colours.font}` });
-	for (const label of view.labels) write(label.text, ...at(view, label), colours.ink);
+	for (const label of view.labels) {
+		const [x, y] = at(view, label);
+		write(label.text, x, y - 16, colours.ink);
+	}
 	pen.font = `12px ${colours.font}`;
 	const near = shown.filter((one) => { if (isFaded(view, one)) return false; const [x, y] = at(view, one); return x > 0 && y > 0 && x < view.width && y < view.height; });
 	if (view.scale < 2 && near.length > 40) return;

@@ -15,8 +15,8 @@ export async function planFlow(flow, { again, given = {}, path, label, prune = f
 	flow.replaceChildren(h("p.soft", { role: "status" }, "Checking…"));
 	try {
 		const body = { ...given, prune };
-		const { plans } = await post("plan", body);
-		const changes = plans.reduce((sum, { counts }) => sum + CHANGES.reduce((part, name) => part + (counts[name] || 0), 0), 0);
+		const { plans } = await post("plan", body).catch((problem) => unplanned(problem, given));
+		const changes = plans.reduce((sum, { counts }) => sum + CHANGES.filter((name) => counts[name]).reduce((part, name) => part + (Number(counts[name]) || 1), 0), 0);
 		const kept = plans.some(({ counts }) => counts.keep);
 		const apply = button(label, () => carryOut(flow, path, { body }, again), { class: "main", disabled: !changes });
 		const close = button(changes ? "Cancel" : "Close", () => flow.replaceChildren());
@@ -30,8 +30,14 @@ export async function planFlow(flow, { again, given = {}, path, label, prune = f
 	}
 }
 
+// A library that is not there yet has no plan: it takes in all that is found.
+function unplanned(problem, { sources = [] }) {
+	if (problem.details?.missing !== "documents") throw problem;
+	return { plans: sources.map((source) => ({ source, items: [], counts: { add: "all" }, problem: "" })) };
+}
+
 function planNode({ source, items, counts, problem }) {
-	const told = CHANGES.filter((name) => counts[name]).map((name) => h(`span.tag.${name}`, `${number(counts[name])} ${ACTIONS[name]}`));
+	const told = CHANGES.filter((name) => counts[name]).map((name) => h(`span.tag.${name}`, `${counts[name] === "all" ? "all" : number(counts[name])} ${ACTIONS[name]}`));
 	const groups = Object.keys(ACTIONS).map((action) => [action, items.filter((one) => one.action === action)]).filter(([, rows]) => rows.length);
 	return h("div", h("p.name", h("b", source)),
 		h("p.facts", told.length ? told : h("span", "nothing would change"), h("span", `${number(counts.unchanged || 0)} unchanged`)),
@@ -108,10 +114,12 @@ export function reportNode(reports) {
 
 export async function fileFlow(flow, files, collection, again) {
 	flow.replaceChildren(h("p.soft", { role: "status" }, "Checking…"));
-	const known = await Promise.all(files.map((file) => get("documents", { path: file.name, collection: collection || "content", limit: 1 }).then(({ total }) => total > 0, () => false)));
+	const target = collection || "content";
+	const isThere = target in app.status.collections;
+	const known = await Promise.all(files.map((file) => isThere && get("documents", { path: file.name, collection: target, limit: 1 }).then(({ total }) => total > 0, () => false)));
 	const rows = files.map((file, at) => h("li", h("span", { class: known[at] ? "tag update" : "tag add" }, known[at] ? "update" : "add"), " ", h("code", file.name), h("small.soft", ` ${bytes(file.size)}`)));
 	const go = button(`Add ${counted(files.length, "file")}`, () => uploads(flow, files, collection, again), { class: "main" });
-	flow.replaceChildren(h("div.plan", h("p.name", h("b", `${counted(files.length, "file")} to ${collection || "content"}`)), h("ul.items", rows.slice(0, 50)), rows.length > 50 ? h("p.soft", `and ${number(rows.length - 50)} more`) : null,
+	flow.replaceChildren(h("div.plan", h("p.name", h("b", `${counted(files.length, "file")} to ${target}`)), h("ul.items", rows.slice(0, 50)), rows.length > 50 ? h("p.soft", `and ${number(rows.length - 50)} more`) : null,
 		h("div.row", go, button("Cancel", () => flow.replaceChildren()))));
 	go.focus();
 }

@@ -161,14 +161,14 @@ function framed(run) {
 	return frame;
 }
 
-const COMMON = new Set("a an and are as at be by can do does for from has have how if in into is it its me my no not of on or so that the their then there this to was we what when where which who why will with you your".split(" "));
+const COMMON = new Set("and are can does for from has have how into its not that the their then there this was what when where which who why will with you your".split(" "));
 
 // The words of the question are painted by the browser; the document stays as it is.
 function light(view, hits) {
-	const words = (view.q.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) || []).filter((word) => !COMMON.has(word));
+	const words = (view.q.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) || []).filter((word) => !COMMON.has(word));
 	if (!words.length || !window.Highlight) return;
 	const ranges = [];
-	const found = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map((word) => (word.length > 4 ? `${word.slice(0, Math.max(4, word.length - 3))}[\\p{L}\\p{N}]*` : `${word}s?`)).join("|")})(?![\\p{L}\\p{N}])`, "giu");
+	const found = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map((word) => (word.length > 4 ? `${word.slice(0, Math.max(5, word.length - 3))}[\\p{L}\\p{N}]*` : `${word.replace(/s$/, "")}s?`)).join("|")})(?![\\p{L}\\p{N}])`, "giu");
 	for (const hit of hits) {
 		const walker = document.createTreeWalker(hit, NodeFilter.SHOW_TEXT);
 		while (walker.nextNode()) {
