@@ -41,7 +41,8 @@ def server(tmp_path: Path) -> Iterator[tuple[str, str]]:
 def run(code: str, url: str, *command: str, **env: str) -> str:
     """What an example prints, asked of another server."""
     given: Any = {"env": os.environ | env, "capture_output": True, "text": True, "check": True}
-    return subprocess.run([*command, code.replace(USUAL, url)], **given).stdout
+    printed: str = subprocess.run([*command, code.replace(USUAL, url)], **given).stdout
+    return printed
 
 
 def is_part(shown: Any, whole: Any) -> bool:
