@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -30,6 +31,8 @@ _Scope = tuple[str, ...] | None  # collections; None is all
 _BEFORE_WATCHING = 1.0  # seconds: a client has connected by then, or made a library
 _END = 5.0  # seconds that the end of the server waits for that of watching
 _READERS = 20  # the most calls that are answered at the same time; each has a connection
+_SERVING = min(4, max(2, os.cpu_count() or 2))  # the same of `quire serve`: more only wait for each other
+_SLOW = 2  # calls that take long, such as a map, are answered apart from the others
 _SCOPES = 8  # libraries of some collections that stay open
 
 
@@ -124,16 +127,17 @@ class Deepening:
 
 
 class Pools:
-    """Threads that read, and one that writes."""
+    """Threads that read, some for what takes long, and one that writes."""
 
-    def __init__(self) -> None:
-        self.readers = ThreadPoolExecutor(_READERS, "read")
+    def __init__(self, readers: int = _READERS) -> None:
+        self.readers = ThreadPoolExecutor(readers, "read")
+        self.slow = ThreadPoolExecutor(_SLOW, "slow")
         self.writer = ThreadPoolExecutor(1, "write")
 
     def close(self) -> None:
         """End them, after the current work."""
-        self.readers.shutdown()
-        self.writer.shutdown()
+        for pool in (self.readers, self.slow, self.writer):
+            pool.shutdown()
 
 
 class Threads:
@@ -153,14 +157,18 @@ class Threads:
         self._library: Library | None = None
         self._opening = threading.Lock()
 
-    def read(self, work: Callable[[Library], T]) -> asyncio.Future[T]:
-        """Run a read on a library that others may be writing to. Raises Nothing if there is none."""
+    def read(self, work: Callable[[Library], T], *, is_slow: bool = False) -> asyncio.Future[T]:
+        """Run a read on a library that others may be writing to. Raises Nothing if there is none.
+
+        What is slow does not keep others waiting.
+        """
 
         def run() -> T:
             library = self._opened(create=False)
             return library.fresh(partial(work, library))
 
-        return asyncio.get_running_loop().run_in_executor(self._pools.readers, run)
+        pool = self._pools.slow if is_slow else self._pools.readers
+        return asyncio.get_running_loop().run_in_executor(pool, run)
 
     def write(self, work: Callable[[Library], T], *, create: bool) -> asyncio.Future[T]:
         """Run a write, after all earlier ones."""
@@ -197,7 +205,7 @@ class Scopes:
     """The libraries of a server: the whole one, and those of the collections that some may see."""
 
     def __init__(self, url: str, config: Config, after_write: Callable[[], None] = lambda: None) -> None:
-        self.pools = Pools()
+        self.pools = Pools(_SERVING)
         self._make = partial(Threads, url, config, after_write, pools=self.pools)
         self.whole = self._make()
         self._scoped: OrderedDict[tuple[str, ...], Threads] = OrderedDict()

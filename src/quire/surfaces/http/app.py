@@ -114,6 +114,8 @@ class Api:
         run = route.run or (lambda _, __: None)
         if route.writes:
             return await threads.write(lambda library: run(library, call), create=route.of_entries)
+        if route.is_slow:
+            return await threads.read(lambda library: run(library, call), is_slow=True)
         return await self._in_time(threads, lambda library: run(library, call))
 
     async def _in_time(self, threads: Threads, work: Callable[[Library], T]) -> T:

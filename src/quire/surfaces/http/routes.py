@@ -44,6 +44,7 @@ class Route:
     run: Run | None = None  # the application itself does the others
     level: str = "read"
     writes: bool = False
+    is_slow: bool = False  # it reads for long, and keeps nobody waiting
     is_work: bool = False  # it may take long: it is a job
     of_entries: bool = False  # it is about what was remembered, not about documents
     by_address: bool = False  # what no document is may be a memory
@@ -115,6 +116,7 @@ ROUTES = (
         ask.At,
         answers.RenderedForm,
         reading.rendered_document,
+        is_slow=True,
         **_AT,
     ),
     _get("/api/source", "Download the exact bytes of a document.", ask.At, bytes, reading.source, **_AT),
@@ -151,6 +153,7 @@ ROUTES = (
         ask.Area,
         answers.PictureForm,
         reading.map_documents,
+        is_slow=True,
         of_nothing=lambda _: reading.no_map(),
     ),
     _get(
@@ -186,6 +189,7 @@ ROUTES = (
         answers.PlansForm,
         _plan,
         writes=False,
+        is_slow=True,
         of_nothing=lambda call: reading.on_empty(call.config, lambda library: _plan(library, call)),
     ),
     _post(

@@ -165,7 +165,10 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises SettingError if there can be none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family)
+        # Those that it accepts inherit it. Without it, each answer on an open connection waits 40 ms.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except (OSError, UnicodeError) as problem:  # a name too long is no host
         why = getattr(problem, "strerror", None) or str(problem)
         raise SettingError("port", f"cannot listen on {host}:{port}: {why}. Name another: --port N") from None
