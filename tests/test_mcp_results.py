@@ -287,6 +287,7 @@ def messages() -> Iterator[tuple[str, str]]:
     """Every text in the code that names a command, with a word in place of what is filled in."""
     outside = (
         "surfaces/cli/",
+        "surfaces/http/",
         "surfaces/user_service",
         "surfaces/clients",
         "surfaces/completion",

@@ -28,7 +28,7 @@ STATIC = files("quire.surfaces").joinpath("page")
 FULL = {"code": "internal", "message": "The disk is full.", "details": {}}
 HOST = re.compile(rb"[\"'(](?:https?:)?//([\w-]+(?:\.[\w-]+)+)")
 THEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
-LIMIT = 120 * 1024  # bytes of all static files
+LIMIT = 120_000  # bytes of all static files
 VIEWS = (
     "/?q=seal of the pump",
     "/read?address=docs:pump.md%23change-the-seal&q=seal",

@@ -218,3 +218,18 @@ def test_a_key_that_makes_no_sense_is_refused(library: Library, given: dict[str,
     library.make_key("known")
     with pytest.raises(SettingError, match=said):
         library.make_key(**given)  # type: ignore[arg-type]
+
+
+def test_on_postgresql_a_scope_is_one_of_row_level_security(library_url: str) -> None:
+    """Issue: on PostgreSQL keys map to row-level security: the database itself is told the collections."""
+    if not library_url.startswith("postgres"):
+        pytest.skip("a file has no policies")
+    with Library.open(library_url, create=True) as whole:
+        whole.add(content="# A\n", path="a.md", collection="open", embed=False)
+        whole.add(content="# B\n", path="b.md", collection="closed", embed=False)
+    with Library.open(library_url, collections=["open"]) as library:
+        db = library.store._store.db  # type: ignore[attr-defined]
+        assert db.value("SELECT current_setting('quire.collections')") == '{"open"}'
+    narrowed = f"{library_url}{'&' if '?' in library_url else '?'}collections=closed"
+    with Library.open(narrowed, collections=["open"]) as nothing:
+        assert nothing.documents() == []

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -345,8 +346,13 @@ def test_an_origin_that_is_allowed_may_call(url: str) -> None:
     """Issue: no CORS unless configured."""
     config = override(QUICK, {"serve": {"allowed_origins": ["https://app.example.com/"]}})
     own = {"Origin": "https://app.example.com"}
+    with Library.open(url) as library:
+        _, key = library.make_key("app")
     with serving(url, config) as client:
-        answer = client.get("/api/status", headers={**own, "Sec-Fetch-Site": "cross-site"})
+        crossed = {**own, "Sec-Fetch-Site": "cross-site"}
+        assert client.get("/api/status", headers=crossed).status_code == 401
+        answer = client.get("/api/status", headers={**crossed, **bearer(key)})
+        assert answer.status_code == 200
         assert answer.headers["access-control-allow-origin"] == "https://app.example.com"
         before = client.options("/api/add", headers={**own, "Access-Control-Request-Method": "POST"})
         assert before.status_code == 204
@@ -446,6 +452,9 @@ def test_a_job_in_the_background_can_be_stopped(client: httpx2.Client, monkeypat
     assert begun.wait(5)
     assert client.get(place).json()["state"] == "running"
     assert get(client, "search", q="light")["results"]
+    waiting = [client.post("/api/refresh", json={"background": True}) for _ in range(25)]
+    assert (waiting[0].status_code, waiting[-1].status_code) == (202, 429)
+    monkeypatch.undo()
     client.delete(place)
     assert events(client.get(f"{place}/events").text)[-1][0] == "stopped"
 
@@ -597,3 +606,14 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     for name, value in (("rate", 0.0), ("max_bytes", 0), ("timeout", 0.0)):
         with pytest.raises(Exception, match=name):
             override(ServeSettings(), {name: value})
+
+
+def test_many_scopes_at_once_are_answered_though_few_stay_open(url: str, monkeypatch: Any) -> None:
+    """Keys have many scopes; the libraries of some are closed, never one that is in use."""
+    monkeypatch.setattr("quire.surfaces.threads._SCOPES", 2)
+    with Library.open(url) as library:
+        keys = [library.make_key(f"k{n}", collections=["docs", f"c{n}"])[1] for n in range(8)]
+    with serving(url) as client, ThreadPoolExecutor(8) as pool:
+        asked = [keys[n % 8] for n in range(200)]
+        answers = pool.map(lambda key: client.get("/api/search?q=light", headers=bearer(key)), asked)
+        assert {answer.status_code for answer in answers} == {200}

@@ -32,6 +32,10 @@ GUARDED = {
     "embed.document_prefix": '[embed]\ndocument_prefix = "x"\n',
     "web.allow_hosts": '[web]\nallow_hosts = ["127.0.0.1"]\n',
     "web.proxy": '[web]\nproxy = "http://evil.example"\n',
+    "serve.allowed_hosts": '[serve]\nallowed_hosts = ["evil.example"]\n',
+    "serve.allowed_origins": '[serve]\nallowed_origins = ["https://evil.example"]\n',
+    "serve.trusted_proxies": '[serve]\ntrusted_proxies = ["203.0.113.9"]\n',
+    "serve.log_queries": "[serve]\nlog_queries = true\n",
     "web.user_agent": '[web]\nuser_agent = "x"\n',
 }
 LIMITS = {
@@ -56,6 +60,9 @@ LIMITS = {
     "git.max_bytes": 1_000_000_000,
     "git.deadline": 600,
     "git.max_files": 500_000,
+    "serve.rate": 50,
+    "serve.max_bytes": 64_000_000,
+    "serve.timeout": 30,
 }
 PAUSES = {"watch.debounce": 0.5, "watch.reconcile": 600, "watch.poll": 30, "watch.pages": 86_400}
 FREE = """

@@ -346,9 +346,7 @@ class ServeSettings:
     """Who may reach `quire serve` and `quire mcp --http`, and what a request may cost."""
 
     allowed_hosts: tuple[str, ...] = guarded(())  # more names of the server, such as docs.example.com
-    allowed_origins: tuple[str, ...] = guarded(
-        ()
-    )  # other sites whose pages may call it: https://a.example.com
+    allowed_origins: tuple[str, ...] = guarded(())  # sites whose pages may call it: https://a.example.com
     trusted_proxies: tuple[str, ...] = guarded(())  # addresses or networks whose X-Forwarded-For counts
     rate: float = at_most(50.0)  # requests a second for each key; twice as many at once
     max_bytes: int = at_most(64_000_000)  # of a request

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quire.config import Config
 from quire.errors import NoResults, QuireError
@@ -155,7 +155,16 @@ class Threads:
         self.url, self.config, self.scope, self.jobs = url, config, scope, Jobs()
         self._after_write, self._pools, self._own = after_write, pools or Pools(), pools is None
         self._library: Library | None = None
-        self._opening = threading.Lock()
+        self._opening, self.running = threading.Lock(), 0  # calls that run or wait
+
+    def _submitted(self, pool: ThreadPoolExecutor, run: Callable[[], T]) -> asyncio.Future[T]:
+        self.running += 1
+        work = asyncio.get_running_loop().run_in_executor(pool, run)
+        work.add_done_callback(self._ended)
+        return work
+
+    def _ended(self, _: asyncio.Future[Any]) -> None:
+        self.running -= 1
 
     def read(self, work: Callable[[Library], T], *, is_slow: bool = False) -> asyncio.Future[T]:
         """Run a read on a library that others may be writing to. Raises Nothing if there is none.
@@ -167,8 +176,7 @@ class Threads:
             library = self._opened(create=False)
             return library.fresh(partial(work, library))
 
-        pool = self._pools.slow if is_slow else self._pools.readers
-        return asyncio.get_running_loop().run_in_executor(pool, run)
+        return self._submitted(self._pools.slow if is_slow else self._pools.readers, run)
 
     def write(self, work: Callable[[Library], T], *, create: bool) -> asyncio.Future[T]:
         """Run a write, after all earlier ones."""
@@ -179,7 +187,7 @@ class Threads:
             finally:
                 self._after_write()
 
-        return asyncio.get_running_loop().run_in_executor(self._pools.writer, run)
+        return self._submitted(self._pools.writer, run)
 
     def _opened(self, create: bool) -> Library:
         from quire.library import Library
@@ -194,11 +202,13 @@ class Threads:
             return self._library
 
     def close(self) -> None:
-        """Close the library, after the current work."""
+        """Close the library, after the current work. If it is used once more, it is opened again."""
         if self._own:
             self._pools.close()
-        if self._library:
-            self._library.close()
+        with self._opening:
+            library, self._library = self._library, None
+        if library:
+            library.close()
 
 
 class Scopes:
@@ -223,10 +233,9 @@ class Scopes:
         return found
 
     def _idle(self) -> tuple[str, ...] | None:
-        """The scope that was used longest ago and has no running job; never the last one."""
+        """The scope that was used longest ago and has nothing to do; never the last one."""
         others = list(self._scoped.items())[:-1]
-        idle = (scope for scope, one in others if all(job.is_over for job in one.jobs.all()))
-        return next(idle, None)
+        return next((scope for scope, one in others if not one.running), None)
 
     def all(self) -> list[Threads]:
         """The libraries that are open."""

@@ -88,13 +88,7 @@ def _check_watch(watch: bool, read_only: bool) -> None:
 @options.library_option
 @click.option("--here", is_flag=True, help="Keep memories in this library too, not in your own.")
 @click.option("--read-only", is_flag=True, help="Offer no tools that write.")
-@click.option(
-    "--root",
-    "roots",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder that agents may add files from; without one, they may add none.",
-)
+@_root_option
 @click.option("--watch", is_flag=True, help="Keep the library up to date while the server runs.")
 @click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="With --http: the address to listen on.")

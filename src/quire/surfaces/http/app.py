@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("quire")
 T = TypeVar("T")
 _EMPTY = "Nothing is indexed yet. Add documents: POST /api/add, the page, or quire add"
+_MOST_JOBS = 20  # of one scope, running or waiting; each may hold a file
+_PAUSE = 5  # seconds after which there may be room again
 _JSON, _BYTES, _EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 
 
@@ -113,16 +115,17 @@ class Api:
     async def _in_thread(self, threads: Threads, route: Route, call: Call) -> Any:
         run = route.run or (lambda _, __: None)
         if route.writes:
-            return await threads.write(lambda library: run(library, call), create=route.of_entries)
+            return await threads.write(lambda library: run(library, call), create=route.creates)
         if route.is_slow:
             return await threads.read(lambda library: run(library, call), is_slow=True)
         return await self._in_time(threads, lambda library: run(library, call))
 
     async def _in_time(self, threads: Threads, work: Callable[[Library], T]) -> T:
         """What a read returns. Raises RequestRefused if it takes too long; then its thread goes on alone."""
-        seconds = self.config.serve.timeout
+        seconds, found = self.config.serve.timeout, threads.read(work)
+        found.add_done_callback(lambda done: done.cancelled() or done.exception())  # which nobody may await
         try:
-            return await asyncio.wait_for(asyncio.shield(threads.read(work)), seconds)
+            return await asyncio.wait_for(asyncio.shield(found), seconds)
         except TimeoutError:
             said = f"It took longer than serve.timeout = {seconds:g} s. Ask for less"
             raise RequestRefused(said, 504) from None
@@ -131,12 +134,16 @@ class Api:
         """Do long work as a job: awaited, followed by events, or in the background."""
         is_background = getattr(call.asked, "background", False)
         threads = self.libraries.of(call.access)[0]
+        if sum(not job.is_over for job in threads.jobs.all()) >= _MOST_JOBS:
+            said = f"{_MOST_JOBS} jobs are running or waiting. Ask again when some have ended"
+            raise RequestRefused(said, 429, retry_after=_PAUSE)
         job = threads.jobs.remember(Job(_named(route, call.asked), is_awaited=not is_background))
         run = route.run or (lambda _, __: None)
         told = Call(call.asked, call.access, call.config, call.roots, call.body, job)
-        work = threads.write(
-            lambda library: run(library, told), create=route.path in ("/api/add", "/api/upload")
-        )
+        if route.writes:
+            work = threads.write(lambda library: run(library, told), create=route.creates)
+        else:
+            work = threads.read(lambda library: run(library, told), is_slow=True)
         work.add_done_callback(job.ended)
         if _EVENTS in request.headers.get("accept", ""):
             return stream(job)

@@ -104,7 +104,8 @@ class Entrance:
         """What the caller may do; files of the page and probes are for everyone."""
         if path in PROBES or is_open(path):
             return LOCAL
-        needs_key = self._names.is_public or asking.is_relayed
+        is_elsewhere = self._allowed_origin(headers) != ""
+        needs_key = self._names.is_public or asking.is_relayed or is_elsewhere
         try:
             access = await self._gate.admit(headers.get("authorization", ""), needs_key=needs_key)
         except KeyNeeded:

@@ -44,6 +44,7 @@ class Route:
     run: Run | None = None  # the application itself does the others
     level: str = "read"
     writes: bool = False
+    creates: bool = False  # it makes the library if there is none
     is_slow: bool = False  # it reads for long, and keeps nobody waiting
     is_work: bool = False  # it may take long: it is a job
     of_entries: bool = False  # it is about what was remembered, not about documents
@@ -199,6 +200,7 @@ ROUTES = (
         answers.ReportedForm,
         lambda library, call: writing.add(library, call.asked, call.access, call.roots, _job(call)),
         is_work=True,
+        creates=True,
     ),
     _post(
         "/api/upload",
@@ -207,6 +209,7 @@ ROUTES = (
         answers.ReportedForm,
         lambda library, call: writing.upload(library, call.body, call.asked, call.access, _job(call)),
         is_work=True,
+        creates=True,
         takes_file=True,
     ),
     _post(
@@ -239,6 +242,7 @@ ROUTES = (
         ask.Remembering,
         answers.RememberedForm,
         _for_caller(writing.remember),
+        creates=True,
         **_ENTRIES,
     ),
     _post(
@@ -256,6 +260,7 @@ ROUTES = (
         answers.FindingsForm,
         lambda library, call: writing.run_doctor(library, _job(call)),
         level="admin",
+        writes=False,
         is_work=True,
     ),
 )

@@ -70,17 +70,7 @@ async function answered(path, given) {
 }
 
 export const call = async (path, given = {}) => (await answered(`/api/${path}`, given)).json();
-const EMPTY = { documents: [], sources: [], points: [], labels: [], notes: [], total: 0 };
-
-// A library that is not there yet has nothing of anything.
-export async function get(path, query, signal) {
-	try {
-		return await call(path, { query, signal });
-	} catch (problem) {
-		if (problem.status === 404 && problem.details?.missing === "documents" && !query?.q && !query?.address) return EMPTY;
-		throw problem;
-	}
-}
+export const get = (path, query, signal) => call(path, { query, signal });
 export const post = (path, body, more = {}) => call(path, { body, ...more });
 export const download = async (path, query) => (await answered(`/api/${path}`, { query })).blob();
 

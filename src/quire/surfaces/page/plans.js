@@ -15,7 +15,7 @@ export async function planFlow(flow, { again, given = {}, path, label, prune = f
 	flow.replaceChildren(h("p.soft", { role: "status" }, "Checking…"));
 	try {
 		const body = { ...given, prune };
-		const { plans } = await post("plan", body).catch((problem) => unplanned(problem, given));
+		const { plans } = await post("plan", body);
 		const changes = plans.reduce((sum, { counts }) => sum + CHANGES.filter((name) => counts[name]).reduce((part, name) => part + (Number(counts[name]) || 1), 0), 0);
 		const kept = plans.some(({ counts }) => counts.keep);
 		const apply = button(label, () => carryOut(flow, path, { body }, again), { class: "main", disabled: !changes });
@@ -30,14 +30,8 @@ export async function planFlow(flow, { again, given = {}, path, label, prune = f
 	}
 }
 
-// A library that is not there yet has no plan: it takes in all that is found.
-function unplanned(problem, { sources = [] }) {
-	if (problem.details?.missing !== "documents") throw problem;
-	return { plans: sources.map((source) => ({ source, items: [], counts: { add: "all" }, problem: "" })) };
-}
-
 function planNode({ source, items, counts, problem }) {
-	const told = CHANGES.filter((name) => counts[name]).map((name) => h(`span.tag.${name}`, `${counts[name] === "all" ? "all" : number(counts[name])} ${ACTIONS[name]}`));
+	const told = CHANGES.filter((name) => counts[name]).map((name) => h(`span.tag.${name}`, `${number(counts[name])} ${ACTIONS[name]}`));
 	const groups = Object.keys(ACTIONS).map((action) => [action, items.filter((one) => one.action === action)]).filter(([, rows]) => rows.length);
 	return h("div", h("p.name", h("b", source)),
 		h("p.facts", told.length ? told : h("span", "nothing would change"), h("span", `${number(counts.unchanged || 0)} unchanged`)),
