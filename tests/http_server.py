@@ -37,6 +37,7 @@ def serving(
     finally:
         server.should_exit = True
         thread.join()
+        assert libraries.close(20)
 
 
 def bearer(key: str) -> dict[str, str]:

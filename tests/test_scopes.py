@@ -85,6 +85,16 @@ def test_nothing_of_another_collection_is_returned(scoped: Library, both: Librar
     assert scoped.status().sections == sum(len(scoped.sections(row.address)) for row in scoped.documents())
 
 
+def test_scores_tell_nothing_of_the_words_of_others(scoped: Library) -> None:
+    """Found by attack: a word that only others have ranks as one that nobody has."""
+    of_others, of_nobody = (
+        scoped.search(f"{word} lantern", mode="keyword").results[0] for word in (SECRET, "quagmire")
+    )
+    assert (of_others.score, of_others.confidence) == (of_nobody.score, of_nobody.confidence)
+    assert scoped.store.term_counts(["guid", SECRET, "lantern"]).keys() == {"guid", "lantern"}
+    assert scoped.store.size() == sum(row.chunk_count for row in scoped.documents())
+
+
 @pytest.mark.parametrize("call", ["read", "toc", "source", "links", "chunks", "sections"])
 def test_a_document_of_another_collection_is_not_there(scoped: Library, call: str) -> None:
     """The error does not tell it from one that does not exist, and names none of its neighbours."""

@@ -617,3 +617,66 @@ def test_many_scopes_at_once_are_answered_though_few_stay_open(url: str, monkeyp
         asked = [keys[n % 8] for n in range(200)]
         answers = pool.map(lambda key: client.get("/api/search?q=light", headers=bearer(key)), asked)
         assert {answer.status_code for answer in answers} == {200}
+
+
+def test_uploads_are_not_mended_and_open_paths_take_no_body(client: httpx2.Client) -> None:
+    """Found by attack: what looks like half a character in a file is kept; the page takes no body."""
+    content = rb"A lone half: \ud83d here, and \ud800-\udfff"
+    headers = {"Content-Type": "application/octet-stream"}
+    client.post("/api/upload", params={"path": "half.txt"}, content=content, headers=headers)
+    assert client.get("/api/source", params={"address": "content:half.txt"}).content == content
+    for path in ("/", "/health", "/ready", "/static/app.js"):
+        assert client.post(path, content=b"x").status_code == 405
+    for number in range(50):
+        client.request(f"X{number}", "/")
+    text = client.get("/metrics").text
+    assert 'method="other"' in text
+    assert 'method="X1"' not in text
+    many = {f"a{number}": 1 for number in range(1000)}
+    assert client.post("/api/chunk", json=many).status_code == 400
+
+
+def test_a_converted_file_is_downloaded_as_the_text_that_it_is(client: httpx2.Client) -> None:
+    """Found by a stranger: a PDF that is Markdown inside opens nowhere."""
+    book = {"cells": [{"cell_type": "markdown", "source": "# A"}], "nbformat": 4, "metadata": {}}
+    headers = {"Content-Type": "application/octet-stream"}
+    client.post("/api/upload", params={"path": "a.ipynb"}, content=json.dumps(book), headers=headers)
+    back = client.get("/api/source", params={"address": "content:a.ipynb"})
+    assert back.headers["content-disposition"].endswith("a.ipynb.md")
+    assert back.content.startswith(b"# A")
+
+
+def test_nobody_without_a_key_learns_where_the_library_is(tmp_path: Path) -> None:
+    """Found by attack: probes and wrong keys tell nothing."""
+    (tmp_path / "broken.db").write_bytes(b"not a database" * 100)
+    with serving(str(tmp_path / "broken.db"), host="192.0.2.1") as client:
+        for answer in (client.get("/ready"), client.get("/api/status", headers=bearer("junk"))):
+            assert answer.status_code == 503
+            assert "broken" not in answer.text
+
+
+def test_the_password_of_the_database_is_not_printed(tmp_path: Path) -> None:
+    """BAD_INPUTS: passwords in any form of URL are never shown."""
+    url = "postgresql://quire:s3cret@127.0.0.1:1/prod"
+    with command(tmp_path, "-L", url, QUIRE_SERVE_ALLOWED_HOSTS="docs.example.com") as (_, said):
+        assert "s3cret" not in "".join(said)
+
+
+def test_repeated_forwarding_headers_are_read_to_the_end() -> None:
+    """Found by attack: a proxy that adds a line of its own must not be overruled by the first one."""
+    lines = [(b"x-forwarded-for", b"9.9.9.9"), (b"x-forwarded-for", b"203.0.113.7")]
+    names = HostNames(ServeSettings(trusted_proxies=("127.0.0.1",)), "127.0.0.1")
+    assert names.asking("127.0.0.1", "http", guard.header_values(lines)).client == "203.0.113.7"
+
+
+def test_one_plan_of_a_scope_at_a_time(client: httpx2.Client, monkeypatch: Any) -> None:
+    """Found by attack: plans wait for web servers, and must keep nobody else waiting."""
+    go_on = threading.Event()
+    monkeypatch.setattr(Library, "plan", lambda *_, **__: go_on.wait(10) and [])
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.post, "/api/plan", json={})
+        answers = [client.post("/api/plan", json={}).status_code for _ in range(3)]
+        assert get(client, "render", address="docs:guide.md")["html"]
+        go_on.set()
+        assert first.result().status_code == 200
+    assert 429 in answers

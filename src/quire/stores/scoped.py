@@ -2,13 +2,12 @@
 
 Input: a store and names of collections. Output: a store in which there are only their documents and sources.
 Always: what is not listed here is refused, so that a new method of a store is closed until someone opens it;
-methods that take rows get them from methods that are limited. Counts of terms are those of the whole library:
-they rank, and no text can be read from them.
+methods that take rows get them from methods that are limited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 # What tells of the library as a whole without its texts.
 _ABOUT = (
     *("close", "generation", "is_shared", "lease", "library_id", "models", "purge", "reading", "settle"),
-    *("size", "swap_lease", "term_counts", "version", "versions", "waiting", "word_makers", "writing"),
+    *("swap_lease", "version", "versions", "waiting", "word_makers", "writing"),
 )
 # What takes rows of documents, sections or chunks, which other methods returned.
 _BY_ROW = (
@@ -55,6 +54,7 @@ class _Limit:
 
     def __init__(self, store: Store, collections: Iterable[str]) -> None:
         self._store, self.scope = store, tuple(dict.fromkeys(collections))
+        self._size = -1, 0  # a generation, and how many chunks it has
 
     def __getattr__(self, name: str) -> Any:
         if name in PLAIN:
@@ -217,6 +217,19 @@ class _ScopedDocuments(_ScopedFilters):
 
 class _ScopedVectors(_ScopedDocuments):
     """What is left to embed, and words that other versions made."""
+
+    def size(self) -> int:
+        """How many chunks there are in these collections."""
+        now = self._store.generation()
+        if self._size[0] != now:
+            self._size = now, sum(row.chunk_count for row in self._all_rows())
+        return self._size[1]
+
+    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many documents of these collections terms are: a count of all would tell of others."""
+        known = list(self._store.term_counts(terms))
+        found = self.documents_with(known, Filters()) if known else {}
+        return {term: len(documents) for term, documents in found.items() if documents}
 
     def unembedded(
         self, model: Model, limit: int, after: int = -1, documents: Sequence[int] = ()

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from quire.errors import SettingError, nearest
 
 M = TypeVar("M", bound=BaseModel)
+_SHOWN = 10  # mistakes that are named
 _EMPTY = "'', "  # what stands for an argument that is not given, in the values that it may have
 
 
@@ -21,7 +22,7 @@ def checked_arguments(model: type[M], given: Mapping[str, Any]) -> M:
     try:
         return model.model_validate({name: value for name, value in given.items() if value is not None})
     except ValidationError as problem:
-        wrong = [_wrong(error, model) for error in problem.errors(include_url=False)]
+        wrong = [_wrong(error, model) for error in problem.errors(include_url=False)[:_SHOWN]]
         raise SettingError("arguments", "; ".join(wrong)) from None
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quire.config import Config
-from quire.errors import NoResults, QuireError
+from quire.errors import NoResults, QuireError, RequestRefused
 from quire.progress import Stopped
 from quire.surfaces.jobs import Job, Jobs, Nothing, Unasked
 from quire.workers import lower_priority
@@ -33,6 +33,7 @@ _END = 5.0  # seconds that the end of the server waits for that of watching
 _READERS = 20  # the most calls that are answered at the same time; each has a connection
 _SERVING = min(4, max(2, os.cpu_count() or 2))  # the same of `quire serve`: more only wait for each other
 _SLOW = 2  # calls that take long, such as a map, are answered apart from the others
+_PLANS = 4  # plans that are made at the same time: they may wait for web servers
 _SCOPES = 8  # libraries of some collections that stay open
 
 
@@ -132,11 +133,12 @@ class Pools:
     def __init__(self, readers: int = _READERS) -> None:
         self.readers = ThreadPoolExecutor(readers, "read")
         self.slow = ThreadPoolExecutor(_SLOW, "slow")
+        self.plans = ThreadPoolExecutor(_PLANS, "plan")
         self.writer = ThreadPoolExecutor(1, "write")
 
     def close(self) -> None:
         """End them, after the current work."""
-        for pool in (self.readers, self.slow, self.writer):
+        for pool in (self.readers, self.slow, self.plans, self.writer):
             pool.shutdown()
 
 
@@ -156,6 +158,7 @@ class Threads:
         self._after_write, self._pools, self._own = after_write, pools or Pools(), pools is None
         self._library: Library | None = None
         self._opening, self.running = threading.Lock(), 0  # calls that run or wait
+        self._planning = False
 
     def _submitted(self, pool: ThreadPoolExecutor, run: Callable[[], T]) -> asyncio.Future[T]:
         self.running += 1
@@ -177,6 +180,16 @@ class Threads:
             return library.fresh(partial(work, library))
 
         return self._submitted(self._pools.slow if is_slow else self._pools.readers, run)
+
+    async def plan(self, work: Callable[[Library], T]) -> T:
+        """Run a plan, which reads files and pages. Raises RequestRefused if one is being made already."""
+        if self._planning:
+            raise RequestRefused("A plan is being made. Ask again when it is done.", 429, retry_after=1)
+        self._planning = True
+        try:
+            return await self._submitted(self._pools.plans, lambda: work(self._opened(create=False)))
+        finally:
+            self._planning = False
 
     def write(self, work: Callable[[Library], T], *, create: bool) -> asyncio.Future[T]:
         """Run a write, after all earlier ones."""

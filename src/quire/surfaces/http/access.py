@@ -7,17 +7,19 @@ nothing after a few seconds; whoever has no key gets in only where none is neede
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import dataclass
 
-from quire.errors import Forbidden, KeyNeeded
+from quire.errors import Forbidden, KeyNeeded, LibraryError, RequestRefused
 from quire.library.keys import valid_key
 from quire.stores import LEVELS, AccessKey
 from quire.surfaces.jobs import Nothing
 from quire.surfaces.threads import Threads
 
+log = logging.getLogger("quire")
 _KEPT = 2.0  # seconds that keys are remembered: a request need not ask the database
-_HOW = "Bring one: Authorization: Bearer KEY. Whoever runs the server makes it with: quire keys make NAME"
+_HOW = "Ask whoever runs the server for one. Programs send it as: Authorization: Bearer KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ LOCAL = Access("admin", None)  # whoever uses the machine itself
 class Gate:
     """Admits callers by their keys."""
 
-    def __init__(self, threads: Threads, *, read_only: bool) -> None:
-        self._threads, self._read_only = threads, read_only
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
         self._keys: tuple[float, list[AccessKey]] = (-_KEPT, [])
         self._loading = asyncio.Lock()
 
@@ -56,17 +58,13 @@ class Gate:
         """What the caller may do. Raises KeyNeeded."""
         scheme, _, given = authorization.partition(" ")
         if not authorization and not needs_key:
-            return self._limited(LOCAL)
+            return LOCAL
         if scheme.lower() != "bearer" or not given.strip():
-            raise KeyNeeded(f"A key is needed. {_HOW}")
+            raise KeyNeeded(f"This server needs a key. {_HOW}")
         found = valid_key(given.strip(), await self._known(), time.time_ns() // 1_000_000)
         if found is None:
-            raise KeyNeeded("The key is not known, was withdrawn, or has expired. Ask for a new one")
-        return self._limited(Access(found.level, found.collections, found.name, found.id))
-
-    def _limited(self, access: Access) -> Access:
-        """An access that writes nothing if the server does not."""
-        return Access("read", access.scope, access.name, access.id) if self._read_only else access
+            raise KeyNeeded("The key is not known, was withdrawn, or has expired. Ask for a new one.")
+        return Access(found.level, found.collections, found.name, found.id)
 
     async def _known(self) -> list[AccessKey]:
         async with self._loading:
@@ -75,5 +73,8 @@ class Gate:
                     known = await self._threads.read(lambda library: library.keys())
                 except Nothing:
                     known = []
+                except LibraryError as problem:  # where the library is concerns those who have a key
+                    log.error("the keys cannot be read: %s", problem)
+                    raise RequestRefused("The library cannot be read now. Ask again later", 503) from None
                 self._keys = time.monotonic(), known
         return self._keys[1]

@@ -14,10 +14,11 @@ from mcp_types import (
     ReadResourceResult,
 )
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from quire.surfaces.http.access import Access
 from quire.surfaces.http.libraries import Libraries
-from quire.surfaces.mcp import Answers, RequestContext, server_of
+from quire.surfaces.mcp import Answers, RequestContext, mending, server_of
 
 
 class Agents:
@@ -29,12 +30,16 @@ class Agents:
     def app(self) -> Starlette:
         """The application. Names and origins are checked before it is reached."""
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-        return server_of(self).streamable_http_app(transport_security=security)
+        app = server_of(self).streamable_http_app(transport_security=security)
+        for route in app.routes:
+            if isinstance(route, Route):
+                route.app = mending(route.app)
+        return app
 
     def _answers(self, context: RequestContext) -> Answers:
         access: Access = context.request.state.access  # type: ignore[union-attr]
         documents, memories = self._libraries.of(access)
-        is_reader = access.level == "read"
+        is_reader = access.level == "read" or self._libraries.read_only
         return Answers(documents, memories, read_only=is_reader, roots=self._libraries.roots)
 
     async def list_tools(

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as Path
 
-from quire.errors import NoResults, QuireError, RequestRefused, nearest
+from quire.errors import Forbidden, NoResults, QuireError, RequestRefused, nearest
 from quire.progress import Stopped
 from quire.sources.entries import KINDS
 from quire.surfaces.checking import checked_arguments
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quire")
 T = TypeVar("T")
-_EMPTY = "Nothing is indexed yet. Add documents: POST /api/add, the page, or quire add"
+_EMPTY = "Nothing is indexed yet. Add documents first."
 _MOST_JOBS = 20  # of one scope, running or waiting; each may hold a file
+_MOST_NAMES = 100  # of arguments
 _PAUSE = 5  # seconds after which there may be room again
 _JSON, _BYTES, _EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 
@@ -78,7 +79,7 @@ class Api:
 
     async def _answer(self, route: Route, request: Request) -> Response:
         access: Access = request.state.access
-        access.check(route.level)
+        self._check_level(access, route.level)
         given, body = await _given(route, request)
         asked = checked_arguments(route.asked, given)
         asked.check_together()
@@ -89,6 +90,12 @@ class Api:
             if route.of_nothing is None:
                 raise NoResults(_EMPTY, missing="documents") from None
             return json_response(await asyncio.to_thread(route.of_nothing, call))
+
+    def _check_level(self, access: Access, level: str) -> None:
+        """Raise Forbidden for what the caller may not do, or the server does for nobody."""
+        if level == "write" and self.libraries.read_only:
+            raise Forbidden("This server is read-only: it was started with --read-only.", needs=level)
+        access.check(level)
 
     async def _done(self, route: Route, call: Call, request: Request) -> Response:
         """What comes of a call. Raises Nothing if there is no library yet."""
@@ -116,13 +123,13 @@ class Api:
         run = route.run or (lambda _, __: None)
         if route.writes:
             return await threads.write(lambda library: run(library, call), create=route.creates)
-        if route.is_slow:
-            return await threads.read(lambda library: run(library, call), is_slow=True)
-        return await self._in_time(threads, lambda library: run(library, call))
+        if route.is_plan:
+            return await threads.plan(lambda library: run(library, call))
+        return await self._in_time(threads, lambda library: run(library, call), is_slow=route.is_slow)
 
-    async def _in_time(self, threads: Threads, work: Callable[[Library], T]) -> T:
+    async def _in_time(self, threads: Threads, work: Callable[[Library], T], *, is_slow: bool = False) -> T:
         """What a read returns. Raises RequestRefused if it takes too long; then its thread goes on alone."""
-        seconds, found = self.config.serve.timeout, threads.read(work)
+        seconds, found = self.config.serve.timeout, threads.read(work, is_slow=is_slow)
         found.add_done_callback(lambda done: done.cancelled() or done.exception())  # which nobody may await
         try:
             return await asyncio.wait_for(asyncio.shield(found), seconds)
@@ -164,9 +171,10 @@ class Api:
             told = await self._in_time(threads, lambda library: reading.status(library, call.asked))
         except Nothing:
             told = reading.empty_status(threads.url)
-        may_write = call.access.level != "read"
+        may_write = call.access.level != "read" and not self.libraries.read_only
+        access = call.access.to_json() | ({} if may_write else {"level": "read"})
         jobs = [job_json(job) for job in self.libraries.jobs(call.access) if job.is_listed]
-        about = {"version": VERSION, "read_only": self.libraries.read_only, "access": call.access.to_json()}
+        about = {"version": VERSION, "read_only": self.libraries.read_only, "access": access}
         return {
             **told,
             **about,
@@ -192,7 +200,7 @@ class Api:
         return {"jobs": [job_json(job) for job in self.libraries.jobs(call.access)]}
 
     async def _job(self, request: Request) -> Response:
-        request.state.access.check("write" if request.method == "DELETE" else "read")
+        self._check_level(request.state.access, "write" if request.method == "DELETE" else "read")
         job = self._found_job(request)
         if request.method == "DELETE":
             job.stop.set()
@@ -229,8 +237,13 @@ class Api:
 
     async def _ready(self, _: Request) -> Response:
         """Whether the library can be read, or is not there yet."""
-        with suppress(Nothing):
+        try:
             await self._in_time(self.libraries.documents.whole, lambda library: library.collections())
+        except Nothing:
+            pass
+        except QuireError as problem:  # anyone may ask: what is wrong is for the log
+            log.error("not ready: %s", problem)
+            return json_response({"ready": False}, 503)
         return json_response({"ready": True})
 
 
@@ -250,8 +263,8 @@ async def _given(route: Route, request: Request) -> tuple[dict[str, Any], bytes]
         given = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):
         raise RequestRefused("The body is not JSON") from None
-    if not isinstance(given, dict):
-        raise RequestRefused("The body must be a JSON object")
+    if not isinstance(given, dict) or len(given) > _MOST_NAMES:
+        raise RequestRefused("The body must be a JSON object with the arguments")
     return given, b""
 
 
@@ -309,7 +322,6 @@ def application(libraries: Libraries, agents: Starlette, metrics: Callable[[], M
         libraries.start()
         async with agents.router.lifespan_context(agents):
             yield
-        await asyncio.to_thread(libraries.close)
 
     views = [Path(path, view, methods=["GET"]) for path in static.VIEWS]
     return Starlette(

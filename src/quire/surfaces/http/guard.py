@@ -17,7 +17,11 @@ from dataclasses import dataclass
 from quire.config import ServeSettings
 from quire.errors import RequestRefused, SettingError
 
-_FORWARDED = ("x-forwarded-for", "x-forwarded-host", "forwarded", "x-real-ip", "via")
+_FORWARDED = (
+    *("forwarded", "via", "x-forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port"),
+    *("x-forwarded-proto", "x-forwarded-server", "x-real-ip", "x-client-ip", "true-client-ip"),
+    *("cf-connecting-ip", "cf-ray", "tailscale-user-login"),
+)
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _CALLERS = 10_000  # whose pace is remembered
 _WRONG_KEYS = 5.0  # a second, from one address
@@ -153,8 +157,11 @@ def too_large(most: int) -> RequestRefused:
 
 
 def header_values(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their names; of several, the first."""
+    """Headers by their names; of several, the first. Proxies may add a line to those they pass on."""
     found = dict[str, str]()
-    for name, value in headers:
-        found.setdefault(name.decode("latin-1"), value.decode("latin-1"))
+    for raw_name, raw_value in headers:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        if name == "x-forwarded-for" and name in found:
+            found[name] += f",{value}"
+        found.setdefault(name, value)
     return found

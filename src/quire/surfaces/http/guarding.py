@@ -33,6 +33,7 @@ _HEADERS = {
 }
 _POLICY = "default-src 'none'; frame-ancestors 'none'"
 _METHODS = "GET, POST, DELETE, OPTIONS"
+_KNOWN = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _TAKEN = "Authorization, Content-Type, Accept, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID"
 
 
@@ -84,6 +85,8 @@ class Entrance:
             if scope["method"] == "OPTIONS" and passing.origin:
                 await Response(status_code=204)(scope, receive, passing.send)
                 return
+            if scope["method"] not in ("GET", "HEAD") and (scope["path"] in PROBES or is_open(scope["path"])):
+                raise RequestRefused(f"{scope['method'][:20]} is not what this route takes.", 405)
             access = await self._access(scope["path"], headers, asking)
             check_size(headers.get("content-length", ""), self._settings.max_bytes)
         except QuireError as error:
@@ -124,11 +127,12 @@ class Entrance:
         """Count a request, and write it to the log."""
         route = getattr(scope.get("route"), "path", "") or _kind_of(scope["path"])
         seconds = time.monotonic() - passing.begun_at
-        self.metrics.count(scope["method"], route, passing.status, seconds)
+        method = scope["method"] if scope["method"] in _KNOWN else "other"  # anyone may invent some
+        self.metrics.count(method, route, passing.status, seconds)
         access: Access = scope.get("state", {}).get("access") or LOCAL
         told = {"query": scope["query_string"].decode("latin-1")} if self._settings.log_queries else {}
         self._log.write(
-            method=scope["method"],
+            method=method,
             path=scope["path"] if passing.status != 404 else route,
             status=passing.status,
             ms=round(seconds * 1000, 1),

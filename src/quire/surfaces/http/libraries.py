@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -52,8 +53,17 @@ class Libraries:
         for one in self._background:
             one.start()
 
-    def close(self) -> None:
-        """Stop all work between two transactions, and close all libraries."""
+    def close(self, seconds: float) -> bool:
+        """Stop all work between two transactions, and close all libraries; whether that was done in time."""
+        for scopes in (self.documents, self.memories):
+            for one in scopes.all():
+                one.jobs.stop()
+        closing = threading.Thread(target=self._close, daemon=True)
+        closing.start()
+        closing.join(seconds)
+        return not closing.is_alive()
+
+    def _close(self) -> None:
         for one in self._background:
             one.stop()
         self.documents.close()

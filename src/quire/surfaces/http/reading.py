@@ -85,9 +85,12 @@ def read(library: Library, asked: ask.ReadingAt) -> dict[str, Any]:
 
 
 def source(library: Library, asked: ask.At) -> Download:
-    """The exact bytes of a document."""
-    row = _row(library, asked.address)
-    return Download(library.source(row.address), row.path.rpartition("/")[2] or "document")
+    """The exact bytes that are stored of a document: of a converted one, its text."""
+    with library.store.reading():
+        row = _row(library, asked.address)
+        is_converted = row.seq in library.store.original_checksums([row.seq])
+        name = row.path.rpartition("/")[2] or "document"
+        return Download(library.source(row.address), f"{name}.md" if is_converted else name)
 
 
 def _row(library: Library, address: str) -> DocumentRow:

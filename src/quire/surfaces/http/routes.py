@@ -46,6 +46,7 @@ class Route:
     writes: bool = False
     creates: bool = False  # it makes the library if there is none
     is_slow: bool = False  # it reads for long, and keeps nobody waiting
+    is_plan: bool = False  # it reads files and pages of others, which may take long
     is_work: bool = False  # it may take long: it is a job
     of_entries: bool = False  # it is about what was remembered, not about documents
     by_address: bool = False  # what no document is may be a memory
@@ -120,7 +121,14 @@ ROUTES = (
         is_slow=True,
         **_AT,
     ),
-    _get("/api/source", "Download the exact bytes of a document.", ask.At, bytes, reading.source, **_AT),
+    _get(
+        "/api/source",
+        "Download what is stored of a document, byte for byte.",
+        ask.At,
+        bytes,
+        reading.source,
+        **_AT,
+    ),
     _get("/api/toc", "Get the outline of a document.", ask.At, answers.OutlineForm, reading.toc, **_AT),
     _get("/api/chunks", "List the chunks of a document.", ask.At, answers.ChunksForm, reading.chunks, **_AT),
     _get(
@@ -190,7 +198,7 @@ ROUTES = (
         answers.PlansForm,
         _plan,
         writes=False,
-        is_slow=True,
+        is_plan=True,
         of_nothing=lambda call: reading.on_empty(call.config, lambda library: _plan(library, call)),
     ),
     _post(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.errors import SettingError, SourceError
+from quire.sources.entries import KINDS
 from quire.surfaces import render
 from quire.surfaces.http import asked as ask
 from quire.surfaces.http.access import Access
@@ -149,10 +150,27 @@ def promote(library: Library, asked: ask.Promoting) -> dict[str, Any]:
 def remember(library: Library, asked: ask.Remembering, access: Access) -> dict[str, Any]:
     """Keep a memory or a piece of knowledge."""
     keep = library.remember if asked.kind == "memory" else library.learn
-    given = {"collection": target(access, asked.collection), "title": asked.title, "name": asked.name}
+    given = {
+        "collection": asked.collection or _own_entries(library, asked.kind, access),
+        "title": asked.title,
+        "name": asked.name,
+    }
     row = keep(asked.text, tags=asked.tags, **{name: value for name, value in given.items() if value})
     similar = [asdict(one) for one in row.similar]
     return {**render.document_json(row), "outcome": row.outcome, "similar": similar}
+
+
+def _own_entries(library: Library, kind: str, access: Access) -> str | None:
+    """The collection for what a scoped caller remembers. Raises SettingError if it has none."""
+    if access.scope is None or kind in access.scope:
+        return None if access.scope is None else kind
+    of_documents = {row.collection for row in library.documents() if row.kind not in KINDS}
+    others = [name for name in access.scope if name not in of_documents]
+    if len(others) == 1:
+        return others[0]
+    how = f"Whoever runs the server can make a key that has one: quire keys make NAME -c docs -c {kind}"
+    named = f"name one of these: {', '.join(others)}" if others else f"this key has none for memories. {how}"
+    raise SettingError("collection", named)
 
 
 def forget(library: Library, asked: ask.Forgetting) -> dict[str, Any]:

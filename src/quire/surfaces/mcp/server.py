@@ -112,7 +112,7 @@ class Answers:
         return _result(answer)
 
     async def _answer(self, tool: Tool, given: dict[str, Any], context: RequestContext) -> Answer:
-        asked = tool.arguments.checked(given)
+        asked = self._within_scope(tool, tool.arguments.checked(given))
         if isinstance(asked, Add):
             return await self._add(asked, context)
         if isinstance(asked, Refresh):
@@ -127,6 +127,13 @@ class Answers:
             return await self._run(tool, asked, self.memories if is_of_entries else self.threads)
         except Nothing:
             return text.nothing(is_of_entries, self.read_only, is_answer=tool.name == "recall", note=note)
+
+    def _within_scope(self, tool: Tool, asked: Any) -> Any:
+        """Arguments for a caller with one collection: what it adds without naming one goes there."""
+        scope = self.threads.scope
+        if tool.name in ("add", "remember") and scope and len(scope) == 1 and not asked.collection:
+            return asked.model_copy(update={"collection": scope[0]})
+        return asked
 
     async def _other_entries(self) -> str:
         """A note that the library of the documents has memories that recall does not look at; else ""."""

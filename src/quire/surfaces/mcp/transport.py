@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # Every escape of JSON; `half` is one of a surrogate pair whose other half is missing.
+_HALF = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:ud[89ab]..\\ud[c-f]..|(?P<half>ud[89a-f][0-9a-f]{2})|.)", re.IGNORECASE)
 
 
@@ -96,6 +97,8 @@ def _mended(line: str) -> SessionMessage | None:
 
 
 def _whole(line: str) -> str:
+    if not _HALF.search(line):  # which is quick, and nearly always so
+        return line
     return _ESCAPE.sub(lambda found: r"\ufffd" if found["half"] else found[0], line)
 
 
