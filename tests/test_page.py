@@ -251,7 +251,7 @@ def test_the_reader_shows_the_passage_and_its_place(visit: Visit) -> None:
     expect(page.locator(".bar").last).to_have_text(re.compile("^Copied, .* tokens"))
     assert "```\n## Change the seal\n" in copied(page)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download the source").click()
+        page.get_by_role("button", name="Download the text").click()
     assert download.value.suggested_filename == "pump.md"
     assert Path(download.value.path()).read_text("utf-8") == PUMP.format(filler=FILLER)
     page.get_by_label("Promotion").select_option("important")
@@ -465,6 +465,30 @@ def test_a_key_is_asked_for_and_sent_in_a_header(browser: Browser, server: str) 
         page.locator("a.name").first.click()
         page.get_by_role("button", name="Copy citation").click()
         expect(page.get_by_role("alert")).to_contain_text("The disk is full.")
+
+
+def test_a_key_that_reads_shows_who_it_is_and_hides_what_it_may_not_do(
+    browser: Browser, server: str, place: Path
+) -> None:
+    """Page: what a caller may not do is hidden; the key can be forgotten."""
+    key, _ = run(place, "keys", "make", "reader", "-c", "docs", "-L", "library.db")
+    with visiting(browser, server) as visit:
+        page = visit.go("/")
+        page.evaluate("key => sessionStorage.setItem('quire-key', key)", key.strip())
+        visit.go("/library")
+        expect(page.get_by_role("heading", name="Add documents")).to_have_count(0)
+        page.get_by_role("button", name="reader (read): sign out").click()
+        expect(page.get_by_role("heading", name="Add documents")).to_be_visible()
+
+
+def test_back_leads_to_the_question_before(visit: Visit) -> None:
+    """Page: a question that someone looked at has an entry of its own in the history."""
+    page = visit.go("/?q=valve")
+    page.wait_for_timeout(1700)
+    page.locator("#q").fill("pump")
+    page.wait_for_url("**/?q=pump")
+    page.go_back()
+    expect(page.locator("#q")).to_have_value("valve")
 
 
 def test_the_static_files_are_small_and_name_no_other_host() -> None:

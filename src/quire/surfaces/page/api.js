@@ -50,6 +50,11 @@ async function failure(response) {
 	return new Failure(response.status, told);
 }
 
+export function forgetKey() {
+	sessionStorage.removeItem(KEY);
+	location.reload();
+}
+
 async function newKey(message) {
 	asking ??= askForKey(message).finally(() => { asking = null; });
 	const given = await asking;

@@ -1,7 +1,7 @@
 // The frame of the page: routes, the header, messages, undo, the key, the theme, the keys.
 
 import { button, h, setCollections } from "./dom.js";
-import { call, get, onKeyNeeded } from "./api.js";
+import { forgetKey, call, get, onKeyNeeded } from "./api.js";
 import * as search from "./search.js";
 import * as reader from "./reader.js";
 import * as cuts from "./cuts.js";
@@ -15,7 +15,7 @@ const bars = document.getElementById("bars");
 const live = document.getElementById("live");
 
 export const app = {
-	status: null, lastRead: null, hidden: new Set(), go, replace, title, fail, say, later, reload, can,
+	status: null, lastRead: null, hidden: new Set(), go, push, replace, title, fail, say, later, reload, can,
 };
 
 // ---- routes
@@ -32,6 +32,10 @@ function go(url) {
 	keepScroll();
 	history.pushState({ from: at }, "", url);
 	show();
+}
+
+function push(url) {
+	history.pushState({ from: at }, "", url);
 }
 
 function replace(url) {
@@ -79,10 +83,13 @@ function settle(body, back) {
 }
 
 function framed() {
-	const { library: url, collections } = app.status;
+	const { library: url, collections, access } = app.status;
 	const name = url.split(/[\\/]/).pop() || url;
 	const node = document.getElementById("library-name");
 	node.textContent = name;
+	const own = document.getElementById("own");
+	own.hidden = !access.name;
+	own.textContent = `${access.name} (${access.level}): sign out`;
 	node.title = url;
 	setCollections(Object.keys(collections));
 }
@@ -207,7 +214,7 @@ onKeyNeeded((message) => new Promise((done) => {
 		h("label.field", h("span", "Key"), input),
 		h("p.soft", "It stays in this tab and is sent with each request."),
 		h("div.row", h("button.main", { type: "submit" }, "Continue"), button("Cancel", () => node.close())));
-	const node = dialog("key", "A key, please", form);
+	const node = dialog("key", "A key is needed", form);
 	node.addEventListener("close", () => done(null));
 }));
 
@@ -222,6 +229,7 @@ function help() {
 }
 
 document.getElementById("keys").addEventListener("click", help);
+document.getElementById("own").addEventListener("click", forgetKey);
 addEventListener("keydown", (event) => {
 	if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input,textarea,select,dialog")) return;
 	if (event.key === "?") help();

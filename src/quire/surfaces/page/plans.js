@@ -108,12 +108,13 @@ export function reportNode(reports) {
 
 export async function fileFlow(flow, files, collection, again) {
 	flow.replaceChildren(h("p.soft", { role: "status" }, "Checking…"));
-	const target = collection || "content";
+	const { collections } = app.status.access;
+	const target = collection || (collections?.length === 1 ? collections[0] : "content");
 	const isThere = target in app.status.collections;
 	const known = await Promise.all(files.map((file) => isThere && get("documents", { path: file.name, collection: target, limit: 1 }).then(({ total }) => total > 0, () => false)));
 	const rows = files.map((file, at) => h("li", h("span", { class: known[at] ? "tag update" : "tag add" }, known[at] ? "update" : "add"), " ", h("code", file.name), h("small.soft", ` ${bytes(file.size)}`)));
 	const go = button(`Add ${counted(files.length, "file")}`, () => uploads(flow, files, collection, again), { class: "main" });
-	flow.replaceChildren(h("div.plan", h("p.name", h("b", `${counted(files.length, "file")} to ${target}`)), h("ul.items", rows.slice(0, 50)), rows.length > 50 ? h("p.soft", `and ${number(rows.length - 50)} more`) : null,
+	flow.replaceChildren(h("div.plan", h("p.name", h("b", `${counted(files.length, "file")}, into the collection “${target}”`)), h("ul.items", rows.slice(0, 50)), rows.length > 50 ? h("p.soft", `and ${number(rows.length - 50)} more`) : null,
 		h("div.row", go, button("Cancel", () => flow.replaceChildren()))));
 	go.focus();
 }

@@ -197,7 +197,7 @@ function actions(view) {
 			button("Copy as context", safely(() => copyContext(view))),
 			original ? h("a", { href: original, target: "_blank", rel: "noopener noreferrer", role: "button" }, "Open the original") : null,
 			h("a", { href: cutsUrl(doc.address), role: "button" }, "See its cuts"),
-			button("Download the source", safely(() => save(doc)))),
+			button("Download the text", safely(() => save(doc)))),
 		promotion(view));
 }
 

@@ -73,12 +73,17 @@ function urlOf(asked) {
 	return params.size ? `/?${params}` : "/";
 }
 
+let [pause, settled] = [0, false];
+
 async function ask(view, { first = false } = {}) {
 	view.request?.abort();
 	if (view.signal.aborted) return;
 	const asked = question(view);
 	const url = urlOf(asked);
-	app.replace(url);
+	(settled && !first ? app.push : app.replace)(url); // so that Back leads to the question before
+	settled = false;
+	clearTimeout(pause);
+	pause = setTimeout(() => { settled = Boolean(asked.q); }, 1500);
 	app.title(asked.q || "Search");
 	if (!asked.q) return welcome(view);
 	view.request = new AbortController();
