@@ -57,18 +57,18 @@ def serve(
     listener = listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}"
-    if HostNames(libraries.config.serve, host).is_public:
-        sys.stderr.write(f"{_NO_KEYS.format(url=redact.url(libraries.url))}\n")
-    sys.stderr.write(f"Serving on {url}\n")
-    sys.stderr.flush()
-    log_to_stderr()
-    when_ready(url)
     settings = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=_GRACE, proxy_headers=False
     )
     server = uvicorn.Server(settings)
     # Until uvicorn has handlers of its own, and when it raises the signal once more at its end.
     signal.signal(signal.SIGTERM, lambda *_: setattr(server, "should_exit", True))
+    if HostNames(libraries.config.serve, host).is_public:
+        sys.stderr.write(f"{_NO_KEYS.format(url=redact.url(libraries.url))}\n")
+    sys.stderr.write(f"Serving on {url}\n")
+    sys.stderr.flush()
+    log_to_stderr()
+    when_ready(url)
     with suppress(KeyboardInterrupt):
         anyio.run(partial(server.serve, sockets=[listener]))
     if not libraries.close(_END):
