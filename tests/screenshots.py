@@ -90,11 +90,11 @@ def part(name: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
 
-def taken(visit: Visit, name: str, path: str) -> None:
+def taken(visit: Visit, name: str, path: str, folder: Path = ROOT / "docs") -> None:
     """Save the picture of a view. Raises AssertionError if it is too large."""
     page = visit.go(path)
     page.wait_for_load_state("networkidle")
-    out = ROOT / "docs" / f"page-{name}.png"
+    out = folder / f"page-{name}.png"
     out.write_bytes(rounded(page, page.screenshot()))
     assert out.stat().st_size < LARGEST, (name, out.stat().st_size)
 

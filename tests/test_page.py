@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests import page as pages
+from tests import screenshots
 from tests.commands import run
 from tests.page import Visit, serving, visiting
 
@@ -489,6 +490,23 @@ def test_back_leads_to_the_question_before(visit: Visit) -> None:
     page.wait_for_url("**/?q=pump")
     page.go_back()
     expect(page.locator("#q")).to_have_value("valve")
+
+
+def test_the_pictures_of_the_readme_are_made_of_the_page(
+    browser: Browser, server: str, tmp_path: Path
+) -> None:
+    """Issue: screenshots in the README made by a test; python -m tests.screenshots takes them all anew."""
+    with visiting(browser, server) as visit:
+        screenshots.taken(visit, "search", "/?q=valve", tmp_path)
+    made = (tmp_path / "page-search.png").read_bytes()
+    assert made.startswith(b"\x89PNG")
+    readme = (screenshots.ROOT / "README.md").read_text("utf-8")
+    shown = re.findall(r"\(docs/page-(\w+)\.png\)", readme)
+    assert shown
+    assert set(shown) <= screenshots.VIEWS.keys()
+    for name in screenshots.VIEWS:
+        kept = (screenshots.ROOT / "docs" / f"page-{name}.png").read_bytes()
+        assert kept[16:24] == made[16:24]  # of the same width and height
 
 
 def test_the_static_files_are_small_and_name_no_other_host() -> None:
