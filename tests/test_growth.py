@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 
@@ -57,6 +58,8 @@ def seconds(text: str) -> float:
 
 def assert_linear(make: Callable[[int], str], seconds: Callable[[str], float], size: int) -> None:
     """Growth is the claim: four times the text takes a quadratic stage sixteen times as long."""
+    gc.collect()
+    gc.freeze()  # what other tests left in memory is not to be searched while time is taken
     most, ratios = 64 * size, list[float]()
     while (once := min(seconds(make(size)) for _ in range(2))) < 0.05 and size < most:
         size *= 2  # too quick to measure: take more of it
