@@ -223,7 +223,9 @@ def bare_rows(corpus: Corpus, place: Path) -> float:
     """Seconds of inserting all rows into the schema of a library."""
     path = place / "library.db"
     SqliteStore(str(path), create=True).close()
-    return _insert(_connect(path), map(_all_rows, corpus.batches()))
+    db = _connect(path)
+    db.execute(FTS5)
+    return _insert(db, map(_all_rows, corpus.batches()))
 
 
 def _connect(path: Path) -> sqlite3.Connection:

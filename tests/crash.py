@@ -16,11 +16,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import astuple
 from hashlib import sha256
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from quire.config import DEFAULT
 from quire.document import Document, text_of
@@ -28,7 +28,9 @@ from quire.errors import QuireError
 from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.stores import MAX_CHUNKS, ChunkRow, DocumentRow, Prepared, SourceRow
-from quire.stores.sqlite import SqliteStore
+from quire.stores.sqlite import SqliteStore, orders, segments
+from quire.stores.sqlite.postings import IndexTables
+from quire.stores.sqlite.segments import ChunkTerms, Segment
 from tests.words import WORDS
 
 BATCH = 8  # small, so that a kill finds something half done
@@ -180,13 +182,11 @@ def check(library: Path, folder: Path, known: dict[str, str]) -> dict[str, str]:
 
 def assert_whole(store: SqliteStore, rows: Sequence[DocumentRow]) -> None:
     """Sources, spans, sections and terms are those of one version of each document."""
-    with closing(sqlite3.connect(":memory:")) as fresh:
-        fresh.execute("CREATE VIRTUAL TABLE words USING fts5 (title, trail, body, tokenize = 'ascii')")
-        for row in rows:
-            words = _assert_document(store, row)
-            numbered = [(row.seq * MAX_CHUNKS + index, *three) for index, three in enumerate(words)]
-            fresh.executemany("INSERT INTO words (rowid, title, trail, body) VALUES (?, ?, ?, ?)", numbered)
-        assert _instances(store.db) == _instances(fresh), "terms are not those of the chunks"
+    numbered = list[ChunkTerms]()
+    for row in sorted(rows, key=lambda row: row.seq):
+        words = _assert_document(store, row)
+        numbered += [(row.seq * MAX_CHUNKS + index, *three) for index, three in enumerate(words)]
+    assert _instances(store.db) == _fresh(numbered), "terms are not those of the chunks"
 
 
 def _assert_document(store: SqliteStore, row: DocumentRow) -> tuple[tuple[str, str, str], ...]:
@@ -213,12 +213,26 @@ def _assert_spans(source: bytes, text: str, chunks: Sequence[ChunkRow]) -> None:
         assert text[chunk.start : chunk.end].encode() == source[chunk.byte_start : chunk.byte_end]
 
 
-def _instances(db: sqlite3.Connection) -> list[tuple[str, int, str, int]]:
-    """Every term of a full-text index: in which chunk and field, and where."""
-    db.execute("CREATE VIRTUAL TABLE temp.instances USING fts5vocab ('main', 'words', 'instance')")
-    found = db.execute("SELECT term, doc, col, offset FROM temp.instances").fetchall()
-    db.execute("DROP TABLE temp.instances")
-    return found
+def _instances(db: sqlite3.Connection) -> tuple[dict[tuple[str, int], int], dict[int, bytes]]:
+    """How much each chunk of an index has each term, and the order of its terms."""
+    found: dict[tuple[str, int], int] = {}
+    for (id,) in db.execute("SELECT id FROM word_segments").fetchall():
+        reader = IndexTables(db)
+        found |= _weights(reader.read(id), reader.left_of(id))
+    return found, dict(db.execute("SELECT chunk, codes FROM word_orders").fetchall())
+
+
+def _fresh(rows: Sequence[ChunkTerms]) -> tuple[dict[tuple[str, int], int], dict[int, bytes]]:
+    weights = _weights(segments.build(rows), None) if rows else {}
+    return weights, {row[0]: orders.coded(*row[1:]) for row in rows}
+
+
+def _weights(segment: Segment, left: Any) -> dict[tuple[str, int], int]:
+    terms, keys = segments._decoded(segment.blocks)
+    places = keys >> 8 & 0xFFFF
+    rows = zip((keys >> 24).tolist(), places.tolist(), (keys & 0xFF).tolist(), strict=True)
+    chunks = segment.chunks.tolist()
+    return {(terms[term], chunks[place]): w for term, place, w in rows if left is None or left[place]}
 
 
 # ----------------------------------------------------------------------------------------- as a program

@@ -45,7 +45,8 @@ def _make_sqlite(path: str, number: int) -> None:
             old.create_function("row_check", -1, row_check, deterministic=True)
             for step, script in migrate.steps("sqlite"):
                 old.executescript(script if step <= number else "")
-            for (name,) in old.execute(_PLAIN_TABLES).fetchall():
+            known = {name for (name,) in now.execute("SELECT name FROM sqlite_schema")}
+            for name in sorted(known & {name for (name,) in old.execute(_PLAIN_TABLES)}):
                 rows = now.execute(f"SELECT * FROM {name}")
                 _fill(old, name, [about[0] for about in rows.description], rows.fetchall())
             old.executemany("INSERT INTO words (rowid, title, trail, body) VALUES (?, ?, ?, ?)", words)

@@ -250,7 +250,7 @@ def test_a_missing_row_is_said(place: Path) -> None:
         library.search("okapi")
 
 
-@pytest.mark.parametrize("name", ["generation", "written", "common_at", "terms", "id", "history"])
+@pytest.mark.parametrize("name", ["generation", "last_segment", "terms", "id", "history"])
 @pytest.mark.parametrize(
     "statement", ["DELETE FROM facts WHERE name = ?", "UPDATE facts SET value = '' WHERE name = ?"]
 )

@@ -26,7 +26,7 @@ from quire.ingest.prepare import prepare
 from quire.library import Library
 from quire.result import Hit
 from quire.snippet import snippet
-from quire.stores.sqlite import SqliteStore, words
+from quire.stores.sqlite import SqliteStore
 from quire.surfaces import render
 from tests.markdowns import SHARED, needs_shared
 from tests.words import WORDS
@@ -720,19 +720,17 @@ def test_a_path_in_a_query_is_a_pattern(library: Library) -> None:
     assert [[result.path for result in found.results] for found in asked] == [["docs/guide.md"]] * 2
 
 
-def test_an_index_is_merged_once_more_was_removed_than_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What remains of removed chunks made a search take twice as long."""
-    monkeypatch.setattr(words, "_MANY_REMOVED", 10)
+def test_an_index_is_merged_once_more_was_removed_than_is_left() -> None:
+    """What remains of removed chunks takes room and time."""
     with Library.open(":memory:", create=True, config=WORDS) as library:
         for version in range(12):
             text = "".join(f"## Part {part}\n\nversion{version} of text {part}\n\n" for part in range(8))
             library.add(content=text, path="a.md")
         assert isinstance(library.store, SqliteStore)
-        removed, tidied = (
-            int(library.store.db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0])
-            for name in ("removed", "tidied")
-        )
-        assert 0 < removed - tidied <= 10 < tidied
+        counts = "SELECT (SELECT total(count) FROM word_segments), (SELECT total(count) FROM word_removed)"
+        held, removed = library.store.db.execute(counts).fetchone()
+        assert held - removed == 8
+        assert 2 * removed <= held
         assert library.store.check() == []
         assert len(library.search("version11").results) > 0
         assert library.search("version10").results == ()

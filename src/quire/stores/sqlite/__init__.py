@@ -16,8 +16,10 @@ from quire.stores.sqlite.database import CHUNK_COLUMNS, SURPRISES
 from quire.stores.sqlite.documents import SECTION_COLUMNS
 from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.ids import count_wrong_keys
+from quire.stores.sqlite.index_check import check_index, finds
 from quire.stores.sqlite.keys import SqliteKeys
 from quire.stores.sqlite.links import LINK_COLUMNS
+from quire.stores.sqlite.postings import IndexTables
 from quire.stores.sqlite.purging import SqlitePurging
 from quire.stores.sqlite.versions import VERSION_COLUMNS
 
@@ -28,7 +30,7 @@ _CHECKED = {
     "versions": VERSION_COLUMNS,
     "links": LINK_COLUMNS,
 }
-_NUMBERS = ("generation", "written", "common_at")  # of the facts
+_NUMBERS = ("generation", "last_segment")  # of the facts
 
 
 class SqliteStore(SqlitePurging, SqliteBackups, SqliteKeys):
@@ -133,7 +135,7 @@ class SqliteStore(SqlitePurging, SqliteBackups, SqliteKeys):
         rows = self.db.execute("SELECT document FROM chunks GROUP BY document ORDER BY random() LIMIT 20")
         for (document,) in rows.fetchall():
             words = next((" ".join(words[1:]).split() for words in self._words_of(document)), [])
-            if words and not self.keywords.finds(words[-1], document):
+            if words and not finds(self.db, words[-1], document):
                 return [f"full text: a word of document {document} is not found"]
         return []
 
@@ -171,11 +173,11 @@ class SqliteStore(SqlitePurging, SqliteBackups, SqliteKeys):
         wrong = super().check()
         wrong += [*self._wrong_facts(), *self._wrong_rows()]
         wrong += [f"foreign key: {row}" for row in self.db.execute("PRAGMA foreign_key_check")]
-        wrong += [] if self.read_only else self.keywords.check()
+        wrong += check_index(self.db)
         wrong += self.vectors.check(self.models())
         if ids := count_wrong_keys(self.db):
             wrong.append(f"ids that lead nowhere: {ids:,}")
-        terms, chunks = self.keywords.size(), self._value("SELECT count(*) FROM chunks")
+        terms, chunks = IndexTables(self.db).size(), self._value("SELECT count(*) FROM chunks")
         counted = self._value("SELECT total(chunk_count) FROM documents")
         if not terms == chunks == counted:
             wrong.append(f"{chunks} chunks, {terms} with terms, {int(counted)} counted in documents")

@@ -37,9 +37,8 @@ _FAULTS = (sqlite3.OperationalError, sqlite3.DatabaseError)  # of the file; othe
 SURPRISES = (LookupError, TypeError, ValueError)  # perhaps something is not there, or is not what it was
 _PATIENCE = 5.0  # seconds to wait for others who use the log of a replaced file
 CHUNK_COLUMNS = ", ".join(f'"{field.name}"' for field in fields(ChunkRow))
-# The first libraries of schema 1 lack the first two facts, some of schema 5 the others.
+# The first libraries of schema 1 lack the first fact, some of schema 5 the others.
 _ADD_FACTS = (
-    "INSERT OR IGNORE INTO facts SELECT 'written', count(*) FROM chunks",
     "INSERT OR IGNORE INTO facts SELECT 'terms', iif(count(*), 'unknown', '0') FROM documents",
     "INSERT OR IGNORE INTO facts VALUES ('id', lower(hex(randomblob(16))))",
     "INSERT OR IGNORE INTO facts VALUES ('history', '0:' || lower(hex(randomblob(4))))",

@@ -1,8 +1,7 @@
 """Documents in a SQLite library, with their sections and chunks.
 
 Always: one transaction covers text, sections, chunks, terms and what becomes of vectors, so a crash
-cannot part them. The full-text table is contentless: to remove a chunk from it, its terms are made again
-from its text.
+cannot part them.
 """
 
 from __future__ import annotations
@@ -58,11 +57,9 @@ class SqliteDocuments(SqliteOriginals):
             written = [self._write_one(prepared, instant) for prepared in batch]
             self._add_instant(instant)
             if source:
-                # After all of them: this statement makes FTS5 write out the words it has gathered.
                 seen = zip(written, batch, strict=True)
                 self.db.executemany(ADD_MEMBER, ((source.seq, row, new.seen) for (row, _), new in seen))
             self._next_generation()
-            self.keywords.grown(sum(len(prepared.chunks) for prepared in batch))
         return [replaces for _, replaces in written]
 
     def _write_one(self, new: Prepared, instant: dict[int, bytes]) -> tuple[int, bool]:
@@ -122,7 +119,7 @@ class SqliteDocuments(SqliteOriginals):
                 for index, chunk in enumerate(new.chunks)
             ),
         )
-        self.keywords.add((first + index, *words) for index, words in enumerate(new.words))
+        self.index.add(row, ((first + index, *words) for index, words in enumerate(new.words)))
         tags = ((row, tag, tag_key(tag)) for tag in set(new.tags))
         self.db.executemany("INSERT INTO tags VALUES (?, ?, ?)", tags)
         self._add_links(row, new)
@@ -133,7 +130,7 @@ class SqliteDocuments(SqliteOriginals):
 
     def _drop_parts(self, row: int) -> None:
         """Delete the sections, chunks and terms of a document."""
-        self.keywords.remove(list(self._words_of(row)))
+        self.index.remove(row)
         for table in ("chunks", "tags", "fetches", "originals", "links", "names", "fields"):
             self.db.execute(f"DELETE FROM {table} WHERE document = ?", (row,))
         self.db.execute("DELETE FROM sections WHERE document = ?", (row,))

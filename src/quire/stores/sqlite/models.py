@@ -13,9 +13,10 @@ from quire.embed.base import STATIC, STATIC_DIMENSION, unpacked
 from quire.result import Hit
 from quire.stores.filters import Filters
 from quire.stores.rows import CHUNK_BITS, ChunkRow, Model, Unembedded
-from quire.stores.sqlite.database import CHUNK_COLUMNS, SqliteDatabase
+from quire.stores.sqlite.database import CHUNK_COLUMNS
 from quire.stores.sqlite.filters import conditions
 from quire.stores.sqlite.vectors import VectorTable, of_documents
+from quire.stores.sqlite.within import SqliteWithin
 from quire.stores.texts import digest_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _NO_VECTOR = "NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.chunk = chunks.id AND v.slot >> 32 = ?)"
 
 
-class SqliteVectors(SqliteDatabase):
+class SqliteVectors(SqliteWithin):
     """Models and their vectors in a SQLite library."""
 
     def _forget(self) -> None:
@@ -195,14 +196,6 @@ class SqliteVectors(SqliteDatabase):
         """The documents of several chunks that are nearest to a vector as a whole, and their cosines."""
         found = self.vectors.search(of_documents(model), vector, self._within(filters), limit)
         return [(chunk >> CHUNK_BITS, score) for chunk, score in found]
-
-    def _within(self, filters: Filters) -> list[int] | None:
-        """The documents that filters leave; None for all."""
-        where, args = conditions(filters)
-        if not where:
-            return None
-        rows = self.db.execute(f"SELECT seq FROM documents AS d WHERE {' AND '.join(where)}", args)
-        return [row[0] for row in rows]
 
     def cosines(self, model: Model, vector: Vectors, chunks: Iterable[int]) -> dict[int, float]:
         """The cosines of chunks with a vector. Chunks without a vector are left out."""

@@ -15,7 +15,6 @@ from quire.stores.sqlite.sources import SqliteSources
 
 _COPIES = ("schema-*.backup", "before-*", "damaged-*")  # names that Quire gives them
 _PATIENCE = 5.0  # seconds to wait for others who use the log
-_UNUSED_TERMS = "DELETE FROM common_terms WHERE term NOT IN (SELECT term FROM vocabulary)"
 
 
 class SqlitePurging(SqliteSources):
@@ -25,8 +24,7 @@ class SqlitePurging(SqliteSources):
         """Erase what removed documents left behind; returns where it still is, in sentences."""
         with self._transaction():
             self.vectors.drop_cached(self.models(), self.generation() + 1)
-            self.keywords.compact()
-            self.db.execute(_UNUSED_TERMS)
+            self.index.compact()
             self._next_generation()
             erased = self._value("SELECT count(*) FROM facts WHERE name = 'erased'")
         if not erased:

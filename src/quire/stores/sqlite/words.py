@@ -1,274 +1,253 @@
-"""The keyword index of a SQLite library.
+"""Search by words in a SQLite library.
 
-Input: the terms of chunks. Output: chunks with scores. Writing is part of the store's transaction.
+Input: queries. Output: chunks with scores. What is written, is part of the store's transactions.
 """
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 from quire import analyze
 from quire.query import Query
 from quire.result import Hit
 from quire.stores import matching
 from quire.stores.filters import Filters
-from quire.stores.matching import COLUMN_WEIGHTS, COMMON_SHARES, PAIRS, Phrase, WordQuery
-from quire.stores.rows import CHUNK_BITS
-from quire.stores.sqlite.database import SqliteDatabase
-from quire.stores.sqlite.filters import conditions
+from quire.stores.matching import PAIRS, Phrase, WordQuery
+from quire.stores.sqlite import bm25
+from quire.stores.sqlite.bm25 import Postings
+from quire.stores.sqlite.indexing import IndexWriter
+from quire.stores.sqlite.orders import Orders
+from quire.stores.sqlite.postings import PostingReader, Snapshot
+from quire.stores.sqlite.segments import HEADING, TRAIL
+from quire.stores.sqlite.within import SqliteWithin
 
-_Terms = tuple[int, str, str, str]  # a chunk's row, and the terms of its heading, trail and text
-_COUNTED = 50_000  # terms whose counts are kept
-_MANY_REMOVED = 1000  # chunks: what remains of fewer costs nothing
-_NOTE_REMOVED = (
-    "INSERT INTO facts VALUES ('removed', ?) ON CONFLICT (name) DO UPDATE SET value ="
-    " CAST(CAST(value AS INTEGER) + CAST(excluded.value AS INTEGER) AS TEXT)"
-)
-_FEW = 32  # terms to look up one by one; for more, it is faster to walk along the index
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+_FEW = 64  # terms whose chunks are read: those of a query are needed next
+_READ = 20_000  # chunks that are read for a phrase at most, those with most of its words first
+_PLACES = {(0,): (HEADING,), (0, 1): (HEADING, TRAIL)}  # what is behind a term in these columns alone
 
 
-class Fts5:
-    """A contentless FTS5 table over the terms."""
+class Keywords:
+    """Questions to the keyword index at one time."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self.db = db
-        self._common: tuple[int, frozenset[str]] = (-1, frozenset())
-        self._counted: tuple[int, dict[str, int]] = (-1, {})
+    def __init__(self, tables: PostingReader, snapshot: Snapshot) -> None:
+        self._tables, self._at = tables, snapshot
 
-    def _value(self, sql: str) -> Any:
-        return self.db.execute(sql).fetchone()[0]
-
-    def add(self, rows: Iterable[_Terms]) -> None:
-        """Add the terms of chunks."""
-        self.db.executemany("INSERT INTO words (rowid, title, trail, body) VALUES (?, ?, ?, ?)", rows)
-
-    def remove(self, rows: Sequence[_Terms]) -> None:
-        """Remove chunks. Their terms must be those that were added."""
-        self.db.executemany(
-            "INSERT INTO words (words, rowid, title, trail, body) VALUES ('delete', ?, ?, ?, ?)", rows
-        )
-        self.db.execute(_NOTE_REMOVED, (str(len(rows)),))
-
-    def grown(self, more: int) -> None:
-        """Keep the index fast: tidy it, and count common terms, whenever enough chunks have changed."""
-        self.db.execute("UPDATE facts SET value = value + ? WHERE name = 'written'", (more,))
-        written = int(self._value("SELECT value FROM facts WHERE name = 'written'"))
-        self._tidy(written)
-        counted = int(self._value("SELECT value FROM facts WHERE name = 'common_at'"))
-        if written < COMMON_SHARES[-1][0] or written < 1.5 * counted:
-            return
-        chunks = self._value("SELECT count(*) FROM chunks")
-        self.db.execute("DELETE FROM common_terms")
-        self.db.execute(
-            "INSERT INTO common_terms SELECT term, doc FROM vocabulary WHERE doc > ?",
-            (chunks * matching.common_share(chunks),),
-        )
-        self.db.execute("UPDATE facts SET value = ? WHERE name = 'common_at'", (str(written),))
-
-    def _tidy(self, written: int) -> None:
-        """Merge the index if more chunks were removed than are left: searches read what remains of them."""
-        facts = "SELECT name, CAST(value AS INTEGER) FROM facts WHERE name IN ('removed', 'tidied')"
-        counts = dict(self.db.execute(facts).fetchall())
-        removed = counts.get("removed", 0)
-        if removed - counts.get("tidied", 0) > max(_MANY_REMOVED, written - removed):
-            self.compact()
-            self.db.execute("INSERT OR REPLACE INTO facts VALUES ('tidied', ?)", (str(removed),))
-
-    def finds(self, term: str, document: int) -> bool:
-        """Whether a term finds a document."""
-        found = "SELECT 1 FROM words WHERE words MATCH ? AND rowid >= ? AND rowid < ? LIMIT 1"
-        low, high = document << CHUNK_BITS, (document + 1) << CHUNK_BITS
-        return self.db.execute(found, (f'"{term}"', low, high)).fetchone() is not None
-
-    def compact(self) -> None:
-        """Write the index anew, without the terms that are only marked as deleted."""
-        self.db.execute("INSERT INTO words (words) VALUES ('optimize')")
-
+    @property
     def size(self) -> int:
-        """How many chunks are in the index."""
-        return int(self._value("SELECT count(*) FROM words_docsize"))
+        """How many chunks there are."""
+        return self._at.count
 
-    def check(self) -> list[str]:
-        """Problems with the index; empty if there are none."""
-        try:
-            self.db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
-        except sqlite3.DatabaseError as problem:
-            return [f"full text: {problem}"]
-        return []
+    def best(self, match: WordQuery, documents: Sequence[int] | None, limit: int) -> dict[int, float]:
+        """The best chunks of some documents, or of all, and their scores."""
+        required = self._required(match, documents)
+        groups = match.needed or (match.rare,)
+        deciding = [self._having(phrase) for group in groups for phrase in group]
+        others = [self._having(phrase) for phrase in match.others]
+        places, scores = bm25.best(deciding, others, self._at.lengths, self._at.count, limit, required)
+        order = sorted(zip((-scores).tolist(), self._at.chunks[places].tolist(), strict=True))[:limit]
+        return {chunk: -score for score, chunk in order}
 
-    def made_by(self) -> str:
-        """The fingerprint of the analyzer that made the terms."""
-        return str(self._value("SELECT value FROM facts WHERE name = 'terms'"))
+    def _required(self, match: WordQuery, documents: Sequence[int] | None) -> NDArray[Any] | None:
+        """Which chunks may be found; None for all."""
+        allowed = [] if documents is None else [self._of(documents)]
+        if len(match.needed) > 1:  # one group decides by itself
+            allowed += [self._any(group) for group in match.needed]
+        if match.without:
+            allowed.append(~self._any(match.without))
+        return reduce(lambda a, b: a & b, allowed) if allowed else None
 
-    def search(self, query: Query, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
-        """The best chunks and their scores, among documents `d` that meet the conditions."""
-        loose = self.made_by() != analyze.fingerprint()
-        match = matching.word_query(query, self._common_terms(), loose=loose)
-        if not match:
-            return {}
-        scores = self._ranked(_match_expression(match), where, args, limit)
-        if not scores and match.others:  # the rare words are nowhere: then common ones match
-            match = matching.word_query(query, analyze.STOP, loose=loose)
-            scores = self._ranked(_match_expression(match), where, args, limit)
-        if pairs := matching.pairs(query):
-            raised, weight = self._ranked(_any(pairs), where, args, limit), PAIRS * match.times
-            scores = {chunk: score + weight * raised.get(chunk, 0.0) for chunk, score in scores.items()}
-        return scores
+    def _of(self, documents: Sequence[int]) -> NDArray[Any]:
+        """Which chunks are of some documents."""
+        import numpy as np
+
+        own, wanted = self._at.documents, np.array(documents, np.int64)
+        flags = np.zeros(max(int(own.max(initial=0)), int(wanted.max(initial=0))) + 1, bool)
+        flags[wanted] = True
+        return flags[own]
+
+    def _any(self, phrases: Iterable[Phrase]) -> NDArray[Any]:
+        """Which chunks have one of some phrases."""
+        import numpy as np
+
+        found = np.zeros(len(self._at.chunks), bool)
+        for phrase in phrases:
+            found[self._having(phrase).places] = True
+        return found
+
+    def _having(self, phrase: Phrase, among: NDArray[int64] | None = None) -> Postings:
+        """The chunks that have a phrase, of some places or of all."""
+        if len(phrase.terms) > 1:
+            return self._in_a_row(phrase, among)
+        endings = _PLACES.get(phrase.columns, ("",))
+        read = self._tables.beginning if phrase.prefix else _plain(self._tables)
+        found = _union([read(phrase.terms[0], ending) for ending in endings])
+        return found if among is None else _among(found, among)
+
+    def _in_a_row(self, phrase: Phrase, among: NDArray[int64] | None) -> Postings:
+        """The chunks in which terms follow each other: if very many have the terms, of those with most."""
+        import numpy as np
+
+        lists = sorted((self._tables.having(term) for term in set(phrase.terms)), key=lambda one: one.chunks)
+        places = lists[0].places if among is None else among
+        for one in lists:
+            places = places[one.at(places) > 0]
+        total = len(places)
+        if total > _READ:
+            weights = np.minimum.reduce([one.at(places) for one in lists])
+            places = np.sort(places[np.argsort(-weights, kind="stable")[:_READ]])
+        weights = self._orders(places).weights(phrase.terms, phrase.columns)
+        has = weights > 0
+        return Postings(places[has], weights[has], round(int(has.sum()) * total / max(1, len(places))))
+
+    def _orders(self, places: NDArray[int64]) -> Orders:
+        chunks = self._at.chunks[places].tolist()
+        codes = self._tables.orders_of(chunks)
+        return Orders([codes.get(chunk, b"") for chunk in chunks])
+
+    def with_pairs(self, found: dict[int, float], pairs: Sequence[Phrase]) -> dict[int, float]:
+        """Scores with what chunks add in which words are adjacent as they are in the query.
+
+        Such a pair counts as its rarer word would.
+        """
+        if not (pairs and found):
+            return found
+        places = self._at.places_of(list(found))
+        texts, lengths = self._orders(places), self._at.lengths[places]
+        total = 0.0 * lengths
+        for pair in pairs:
+            weights = texts.weights(pair.terms, pair.columns).astype("float32")
+            rarer = min(self._tables.having(term).chunks for term in pair.terms)
+            if rarer:
+                total += PAIRS * bm25.worth(rarer, self._at.count) * weights / (weights + lengths)
+        added = dict(zip(self._at.chunks[places].tolist(), total.tolist(), strict=True))
+        return {chunk: score + added[chunk] for chunk, score in found.items()}
 
     def allowed(self, query: Query, chunks: Sequence[int]) -> set[int]:
         """Those of the chunks that have everything a query requires, and nothing that it excludes."""
-        left = set(chunks)
+        places = self._at.places_of(chunks)
         for group in query.demanded:
-            left &= self._matching(_any(matching.whole(group)), left)
-        return left - self._matching(_any(matching.whole(query.left_out)), left)
+            places = self._those(places, matching.whole(group))
+        without = set(self._those(places, matching.whole(query.left_out)).tolist())
+        return {int(self._at.chunks[place]) for place in places.tolist() if place not in without}
 
-    def counts(self, terms: Iterable[str]) -> dict[str, int]:
-        """In how many chunks terms are. Terms in none are left out. What was counted is kept for a while."""
-        generation, wanted = self._generation(), set(terms)
-        if self._counted[0] != generation or len(self._counted[1]) > _COUNTED:
-            self._counted = generation, {}
-        known = self._counted[1]
-        for _, same in groupby(sorted(wanted - known.keys()), key=itemgetter(0)):
-            new = list(same)
-            known |= dict.fromkeys(new, 0) | self._counts(new)
-        return {term: known[term] for term in wanted if known[term]}
+    def _those(self, places: NDArray[int64], phrases: Sequence[Phrase]) -> NDArray[int64]:
+        """Those of the places that have one of some phrases."""
+        import numpy as np
 
-    def _counts(self, terms: list[str]) -> dict[str, int]:
-        """The counts of terms, in order, that begin with the same letter."""
-        if len(terms) > _FEW:
-            wanted, among = set(terms), "SELECT term, doc FROM vocabulary WHERE term BETWEEN ? AND ?"
-            rows = self.db.execute(among, (terms[0], terms[-1]))
-            return {term: count for term, count in rows if term in wanted}
-        # The vocabulary reads all places of a term; the counts of common terms are stored.
-        rows = self.db.execute(
-            "SELECT value, coalesce((SELECT chunks FROM common_terms WHERE term = value),"
-            " (SELECT doc FROM vocabulary WHERE term = value)) FROM json_each(?)",
-            (json.dumps(terms),),
-        )
-        return {term: count for term, count in rows if count}
+        found = [self._having(phrase, places).places for phrase in phrases]
+        return np.unique(np.concatenate(found)) if found else places[:0]
 
     def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
         """Those of the chunks that have each term."""
-        wanted, common = set(chunks), self._common_terms()
-        return {term: self._matching(f'"{term}"', wanted, walks=term not in common) for term in terms}
+        places = self._at.places_of(chunks)
+        own = self._at.chunks[places]
+        return {term: set(own[self._tables.having(term).at(places) > 0].tolist()) for term in terms}
 
-    def documents_with(self, terms: Iterable[str], where: list[str], args: list[Any]) -> dict[str, set[int]]:
-        """The documents `d` that have each term and meet the conditions."""
-        source = f"words JOIN documents AS d ON d.seq = words.rowid >> {CHUNK_BITS}" if where else "words"
-        sql = (
-            f"SELECT DISTINCT words.rowid >> {CHUNK_BITS} FROM {source}"
-            f" WHERE words MATCH ?{''.join(f' AND {condition}' for condition in where)}"
-        )
-        return {term: {row[0] for row in self.db.execute(sql, (f'"{term}"', *args))} for term in terms}
+    def documents_with(self, terms: Iterable[str], documents: Sequence[int] | None) -> dict[str, set[int]]:
+        """The documents, of some or of all, that have each term."""
+        import numpy as np
 
-    def _matching(self, expression: str, chunks: set[int], *, walks: bool = False) -> set[int]:
-        """Those of the chunks that match; none if the expression is empty.
+        of, found = self._at.documents, dict[str, set[int]]()
+        allowed = None if documents is None else self._of(documents)
+        for term in terms:
+            found[term] = set(np.unique(of[self._tables.having(term).within(allowed).places]).tolist())
+        return found
 
-        What few chunks match is found fastest by a walk through all of these, which the plus sign asks for.
-        """
-        if not expression or not chunks:
-            return set()
-        row = "+rowid" if walks else "rowid"
-        rows = self.db.execute(
-            f"SELECT rowid FROM words WHERE words MATCH ? AND {row} IN (SELECT value FROM json_each(?))",
-            (expression, json.dumps(sorted(chunks))),
-        )
-        return {row[0] for row in rows}
-
-    def _ranked(self, expression: str, where: list[str], args: list[Any], limit: int) -> dict[int, float]:
-        source = f"words JOIN documents AS d ON d.seq = words.rowid >> {CHUNK_BITS}" if where else "words"
-        # bm25() is smaller the better in SQLite: flipped here, once.
-        rows = self.db.execute(
-            f"SELECT words.rowid, -bm25(words, {', '.join(map(str, COLUMN_WEIGHTS))}) AS score FROM {source}"
-            f" WHERE words MATCH ?{''.join(f' AND {condition}' for condition in where)}"
-            " ORDER BY score DESC, words.rowid LIMIT ?",
-            (expression, *args, limit),
-        )
-        return dict(rows.fetchall())
-
-    def _generation(self) -> int:
-        return int(self._value("SELECT value FROM facts WHERE name = 'generation'"))
-
-    def _common_terms(self) -> frozenset[str]:
-        generation = self._generation()
-        if self._common[0] != generation:
-            terms = self.db.execute("SELECT term FROM common_terms")
-            self._common = generation, analyze.STOP.union(row[0] for row in terms)
-        return self._common[1]
+    def counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many chunks terms are. Terms in none are left out."""
+        if len(terms) > _FEW:
+            return self._tables.counts(terms)
+        found = {term: self._tables.having(term).chunks for term in terms}
+        return {term: chunks for term, chunks in found.items() if chunks}
 
 
-def _match_expression(match: WordQuery) -> str:
-    """The query in the syntax of FTS5. bm25() counts a phrase as many times as it is written."""
-    must = [f"({_any(group)})" for group in (*match.needed, match.rare) if group]
-    expression = " AND ".join(must)
-    if match.others:
-        # What must match is in the expression twice, so what only ranks must be too.
-        ranked = [*must, _any(match.others), _any(match.others)]
-        expression = f"({expression}) AND ({' OR '.join(ranked)})"
-    return f"({expression}) NOT ({_any(match.without)})" if match.without else expression
+def _plain(tables: PostingReader) -> Any:
+    return lambda term, ending: tables.having(term + ending)
 
 
-def _any(phrases: Iterable[Phrase]) -> str:
-    return " OR ".join(map(_written, phrases))
+def _union(found: Sequence[Postings]) -> Postings:
+    """The chunks that have one of some terms."""
+    import numpy as np
+
+    if len(found) == 1:
+        return found[0]
+    every = np.concatenate([one.places for one in found])
+    places, back = np.unique(every, return_inverse=True)
+    weights = np.bincount(back, np.concatenate([one.weights for one in found]), minlength=len(places))
+    return Postings(places, weights)
 
 
-def _written(phrase: Phrase) -> str:
-    column = {(0,): "title : ", (0, 1): "{title trail} : "}.get(phrase.columns, "")
-    return f'{column}"{" ".join(phrase.terms)}"{" *" if phrase.prefix else ""}'
+def _among(found: Postings, places: NDArray[int64]) -> Postings:
+    weights = found.at(places)
+    has = weights > 0
+    return Postings(places[has], weights[has], found.chunks)
 
 
-class SqliteWords(SqliteDatabase):
+class SqliteWords(SqliteWithin):
     """Search by words in a SQLite library."""
 
     def _forget(self) -> None:
         super()._forget()
-        self._keywords = Fts5(self._db)
-        self._size = -1, 0  # a generation, and how many chunks it has
+        self._postings, self._index = PostingReader(self._db), IndexWriter(self._db)
 
     @property
-    def keywords(self) -> Fts5:
-        """The keyword index of the file that is at the path now."""
+    def index(self) -> IndexWriter:
+        """The keyword index of the file that is at the path now, to be written."""
         self._look()
-        return self._keywords
+        return self._index
+
+    def _keywords(self) -> Keywords:
+        """The index as it is now; inside a transaction that reads."""
+        tables = self._postings
+        return Keywords(tables, tables.snapshot(self.generation()))
+
+    def _made_by(self) -> str:
+        """The fingerprint of the analyzer that made the terms."""
+        return str(self._value("SELECT value FROM facts WHERE name = 'terms'"))
 
     def word_makers(self) -> frozenset[str]:
         """The fingerprints of the analyzers that made the terms."""
-        return frozenset({self.keywords.made_by()})
+        return frozenset({self._made_by()})
 
     def search_words(self, query: Query, filters: Filters, limit: int) -> list[Hit]:
         """The chunks that match a query's words, best first."""
-        where, args = conditions(filters)
-        scores = self.keywords.search(query, where, args, limit)
-        sections = {
-            row[0]: row[1:] for row in self._in("SELECT id, document, section FROM chunks WHERE id", scores)
-        }
+        match = matching.word_query(query, analyze.STOP, loose=self._made_by() != analyze.fingerprint())
+        with self.reading():
+            keywords = self._keywords()
+            scores = keywords.best(match, self._within(filters), limit) if match else {}
+            scores = keywords.with_pairs(scores, matching.pairs(query))
+            held = self._in("SELECT id, document, section FROM chunks WHERE id", scores)
+            sections = {row[0]: row[1:] for row in held}
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
         return [Hit(chunk, sections[chunk][0], sections[chunk][1], score) for chunk, score in best]
 
     def size(self) -> int:
-        """How many chunks there are, counted once in each generation."""
-        key = self.generation()
-        if self._size[0] != key:
-            self._size = key, self.keywords.size()
-        return self._size[1]
+        """How many chunks there are."""
+        with self.reading():
+            return self._keywords().size
 
     def term_counts(self, terms: Collection[str]) -> dict[str, int]:
         """In how many chunks of the library terms are. Terms in none are left out."""
-        return self.keywords.counts(terms)
+        with self.reading():
+            return self._keywords().counts(terms)
 
     def chunks_with(self, terms: Sequence[str], chunks: Sequence[int]) -> dict[str, set[int]]:
         """Those of the chunks that have each term."""
-        return self.keywords.chunks_with(terms, chunks)
+        with self.reading():
+            return self._keywords().chunks_with(terms, chunks)
 
     def documents_with(self, terms: Sequence[str], filters: Filters) -> dict[str, set[int]]:
         """The documents that have each term."""
-        return self.keywords.documents_with(terms, *conditions(filters))
+        with self.reading():
+            return self._keywords().documents_with(terms, self._within(filters))
 
     def allowed(self, query: Query, chunks: Iterable[int]) -> set[int]:
         """Those of the chunks that have everything a query requires, and nothing that it excludes."""
-        return self.keywords.allowed(query, list(chunks))
+        with self.reading():
+            return self._keywords().allowed(query, list(chunks))
