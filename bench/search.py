@@ -16,7 +16,7 @@ Each query is asked in three rounds; its median counts. Times are milliseconds o
 hybrid             ten results by words and by instant meaning: parsed, found, merged, cited, with snippets
 words              the same by words alone
 store.search_words the hundred chunks that this begins with
-raw FTS5           a plain OR of all terms in a full-text table of SQLite, bm25 of the same weights, a hundred rows
+raw FTS5           a plain OR of all terms in a full-text table, bm25 of the same weights, a hundred rows
 tantivy            the same terms, fields and weights, a hundred documents
 
 overlap@10 is the share of the ten best of raw FTS5 that are among the ten best of search_words, without what
@@ -233,8 +233,8 @@ def show_cold(path: Path, text: str) -> None:
     bare = _start([sys.executable, "-c", "import sqlite3"], path)
     hybrid, words = (_start([*search, text, *more], path) for more in ([], ["--mode", "keyword"]))
     print(
-        f"\nfrom process start, processor time: quire search {hybrid:.0f} ms, with --mode keyword {words:.0f} ms,"
-        f" python -c 'import sqlite3' {bare:.0f} ms"
+        f"\nfrom process start, processor time: quire search {hybrid:.0f} ms,"
+        f" with --mode keyword {words:.0f} ms, python -c 'import sqlite3' {bare:.0f} ms"
     )
 
 

@@ -137,8 +137,7 @@ class IndexWriter(IndexTables):
     def _small(self) -> list[int]:
         """The segments that fit into one, if they are several."""
         rows = self.db.execute(f"SELECT id, count FROM {self._segments} ORDER BY count, id").fetchall()
-        some = _prefix(rows)
-        return some if len(some) > 1 else []
+        return _prefix(rows)
 
     def create(self) -> None:
         """Make the tables, empty, as those that are in use are."""
@@ -166,11 +165,11 @@ def _fitting(tier: int, some: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _prefix(some: Sequence[tuple[int, int]]) -> list[int]:
-    """The first segments that fit into one."""
+    """The first segments that fit into one; none if only one does."""
     total, found = 0, list[int]()
     for id, size in some:
         total += size
         if total > segments.LARGEST:
             break
         found.append(id)
-    return found
+    return found if len(found) > 1 else []
