@@ -90,13 +90,8 @@ def _term(word: str) -> str:
 def _by_rarity(store: SqliteStore, words: tuple[str, ...]) -> list[str]:
     """The words that are no stop words, each term once, the rarest first."""
     by_term = {_term(word): word for word in words}
-    counts = {term: _chunks_with(store, term) for term in by_term if term not in analyze.STOP}
+    counts = store.term_counts(by_term.keys() - analyze.STOP)
     return [by_term[term] for term in sorted(counts, key=lambda term: (counts[term], term))]
-
-
-def _chunks_with(store: SqliteStore, term: str) -> int:
-    row = store.db.execute("SELECT doc FROM vocabulary WHERE term = ?", (term,)).fetchone()
-    return int(row[0]) if row else 0
 
 
 def _mixed(words: list[str]) -> tuple[str, str, str]:
