@@ -28,11 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench import quality
-from bench.quality import SETS, Question, Span
+from bench.quality import SETS, Question
 from bench.sizes import STYLE, _rule, _text
 from quire import confidence
 from quire.confidence import Evidence, relation
 from quire.config import Config, override
+from quire.evaluation import measures
+from quire.evaluation.measures import TextSpan, outside
 from quire.library import Library
 from quire.result import Result
 
@@ -129,7 +131,7 @@ def ask(name: str, url: str, config: Config, questions: dict[str, list[Question]
     for way in WAYS:
         with Library.open(url, config=override(config, quality.WAYS[way])) as library:
             for kind, question in asked:
-                limit = quality.ASKED if question.exclude else quality.TOP
+                limit = quality.ASKED if question.exclude else measures.TOP
                 found = library.search(question.text, limit=limit, explain=True).results
                 yield Asked(name, way, kind, tuple(_judged(found, question, kind))[:TOP])
 
@@ -140,7 +142,7 @@ def _some(draw: random.Random, questions: list[Question], limit: int) -> list[Qu
 
 def _judged(found: Iterable[Result], question: Question, kind: str) -> Iterator[Judged]:
     """Results elsewhere than where the question was taken from, as if there were no others."""
-    kept = [result for result in found if not quality._hits(quality._span(result), question.exclude)]
+    kept = [result for result in found if outside([quality._span(result)], question.exclude)]
     words = len(kept[0].explain["terms"]) if kept else 0
     told = confidence.evidence([_told(result) for result in kept], [result.score for result in kept], words)
     for result, evidence in zip(kept, told, strict=True):
@@ -153,15 +155,15 @@ def _told(result: Result) -> tuple[float, float]:
     return max(hit["covers"] for hit in hits), max(hit["meaning"] for hit in hits)
 
 
-def _answers(span: Span, question: Question) -> bool:
+def _answers(span: TextSpan, question: Question) -> bool:
     """Whether a result answers as the strict measure has it, or holds a whole answer."""
     if question.gold:
-        return any(quality._answers(span, gold) or _holds(span, gold) for gold in question.gold)
-    return question.grades.get(Path(span.doc).stem, 0) > 0
+        return any(span.is_answer(gold) or _holds(span, gold) for gold in question.gold)
+    return question.grades.get(Path(span.document).stem, 0) > 0
 
 
-def _holds(span: Span, gold: Span) -> bool:
-    return span.doc == gold.doc and span.start <= gold.start and gold.end <= span.end
+def _holds(span: TextSpan, gold: TextSpan) -> bool:
+    return span.document == gold.document and span.start <= gold.start and gold.end <= span.end
 
 
 # --------------------------------------------------------------------------------------------- fitting

@@ -20,6 +20,7 @@ from pathlib import Path
 from bench import quality
 from quire import rank
 from quire.config import DEFAULT, override
+from quire.evaluation.measures import interval
 from quire.library import Library
 
 SETS = ("docs_links_kubernetes", "docs_links_rust")
@@ -38,7 +39,7 @@ def compared(
         values = [figures["strict nDCG@10"] for figures in asked.figures]
         first = first or values
         gains = [100 * (now - before) for now, before in zip(values, first, strict=True)]
-        low, high = quality.interval(gains)
+        low, high = interval(gains)
         moved = f"{sum(gain > 0 for gain in gains)} | {sum(gain < 0 for gain in gains)}"
         others = " | ".join(
             f"{statistics.fmean(figures[metric] for figures in asked.figures):.3f}"

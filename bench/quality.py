@@ -47,7 +47,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 import statistics
 import sys
@@ -61,18 +60,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire import query, searcher
-from quire.config import DEFAULT, Config, override
+from quire.address import of_document
+from quire.config import DEFAULT, Config, override, with_setting
 from quire.errors import SettingError
+from quire.evaluation.hiding import asked_links
+from quire.evaluation.measures import TOP, TextSpan, found_share, graded_ndcg, interval, outside, span_ndcg
+from quire.evaluation.questions import EvalQuestion
 from quire.library import Library
-from quire.linking import Finder
 from quire.meaning import ready
 from quire.rank import Ranking
 from quire.result import Result
 from quire.stores import Filters
 
-TOP = 10
 ASKED = 30  # results, where some will be dropped
-RESAMPLES = 1000
 SHOWN = 4000  # characters of the first results
 SEED = 20
 WAYS: dict[str, dict[str, Any]] = {  # the columns, and the settings of each
@@ -88,21 +88,10 @@ USUAL = ("words", "static", "deep", "reranked")
 Figures = dict[str, float]  # a value for each metric, of one query
 
 
-class Span(NamedTuple):
-    """A piece of a document, in characters."""
-
-    doc: str
-    start: int
-    end: int
-
-    def overlaps(self, other: Span) -> bool:
-        return self.doc == other.doc and self.start < other.end and other.start < self.end
-
-
-class Spans(list[Span]):
+class Spans(list[TextSpan]):
     """What was found, and whether any of it is a good match."""
 
-    def __init__(self, spans: Iterable[Span], good: bool) -> None:
+    def __init__(self, spans: Iterable[TextSpan], good: bool) -> None:
         super().__init__(spans)
         self.good = good
 
@@ -111,8 +100,8 @@ class Question(NamedTuple):
     """A query and what answers it: spans, or grades of documents."""
 
     text: str
-    gold: tuple[Span, ...] = ()
-    exclude: tuple[Span, ...] = ()
+    gold: tuple[TextSpan, ...] = ()
+    exclude: tuple[TextSpan, ...] = ()
     grades: dict[str, int] = {}  # noqa: RUF012  never written to
 
 
@@ -129,8 +118,8 @@ NOBODY = Reference("–", "none given")
 class Measure(NamedTuple):
     """What is timed, and what is then made of it."""
 
-    retrieve: Callable[[Library, Question], list[Span]]
-    judge: Callable[[list[Span], Question], Figures]
+    retrieve: Callable[[Library, Question], list[TextSpan]]
+    judge: Callable[[list[TextSpan], Question], Figures]
 
 
 class Set(NamedTuple):
@@ -150,8 +139,8 @@ def read_spans(folder: Path) -> list[Question]:
 
 
 def _question(line: dict[str, Any]) -> Question:
-    gold = (Span(g["doc"], g["start"], g.get("own_end", g["end"])) for g in line["gold"])
-    exclude = (Span(e["doc"], e["section_start"], e["section_end"]) for e in line.get("exclude", ()))
+    gold = (TextSpan(g["doc"], g["start"], g.get("own_end", g["end"])) for g in line["gold"])
+    exclude = (TextSpan(e["doc"], e["section_start"], e["section_end"]) for e in line.get("exclude", ()))
     return Question(line["query"], tuple(gold), tuple(exclude))
 
 
@@ -182,26 +171,26 @@ def write_corpus(folder: Path, target: Path) -> Path:
 # --------------------------------------------------------------------------------------- retrieving
 
 
-def first_results(library: Library, question: Question, limit: int = TOP) -> list[Span]:
+def first_results(library: Library, question: Question, limit: int = TOP) -> list[TextSpan]:
     return _results(library, question, limit)
 
 
-def results_elsewhere(library: Library, question: Question) -> list[Span]:
+def results_elsewhere(library: Library, question: Question) -> list[TextSpan]:
     """Results that do not show where the question was taken from."""
     return _results(library, question, ASKED)
 
 
 def _results(library: Library, question: Question, limit: int) -> Spans:
     found = library.search(question.text, limit=limit).results
-    kept = [result for result in found if not _hits(_span(result), question.exclude)]
+    kept = [result for result in found if outside([_span(result)], question.exclude)]
     return Spans(map(_span, kept), any(result.strength != "none" for result in kept[:TOP]))
 
 
-def _span(result: Result) -> Span:
-    return Span(f"{result.collection}/{result.path}", result.start, result.end)
+def _span(result: Result) -> TextSpan:
+    return TextSpan(f"{result.collection}/{result.path}", result.start, result.end)
 
 
-def first_chunks(library: Library, question: Question, limit: int = TOP) -> list[Span]:
+def first_chunks(library: Library, question: Question, limit: int = TOP) -> list[TextSpan]:
     """Chunks in the order in which the searcher has them before it weighs documents and merges."""
     settings, asked, notes = library.config.search, query.parse(question.text), list[str]()
     stored = library._meaning(settings.mode)
@@ -212,44 +201,37 @@ def first_chunks(library: Library, question: Question, limit: int = TOP) -> list
     rows = library.store.documents_by_row({hit.document for hit in hits})
     chunks = library.store.chunks([hit.chunk for hit in hits])
     names = {seq: f"{row.collection}/{row.path}" for seq, row in rows.items()}
-    return [Span(names[hit.document], chunks[hit.chunk].start, chunks[hit.chunk].end) for hit in hits]
+    return [TextSpan(names[hit.document], chunks[hit.chunk].start, chunks[hit.chunk].end) for hit in hits]
 
 
 # ------------------------------------------------------------------------------------------ judging
 
 
-def judge_links(found: list[Span], question: Question) -> Figures:
-    pages = dict.fromkeys((gold.doc for gold in question.gold), 1)
+def judge_links(found: list[TextSpan], question: Question) -> Figures:
+    pages = dict.fromkeys((gold.document for gold in question.gold), 1)
     return {
         **judge_sections(found, question),
-        "page nDCG@10": ndcg([span.doc for span in found], pages),
+        "found@10": found_share(found, question.gold),
+        "page nDCG@10": graded_ndcg([span.document for span in found], pages),
     }
 
 
-def _alarms(found: list[Span]) -> Figures:
+def _alarms(found: list[TextSpan]) -> Figures:
     return {"alarms": float(not found.good)} if isinstance(found, Spans) else {}
 
 
-def judge_sections(found: list[Span], question: Question) -> Figures:
+def judge_sections(found: list[TextSpan], question: Question) -> Figures:
     return {
-        "strict nDCG@10": section_ndcg(found, question.gold, _answers),
+        "strict nDCG@10": span_ndcg(found, question.gold),
         "share in 4,000": share_shown(found, question.gold),
-        "overlap nDCG@10": section_ndcg(found, question.gold, Span.overlaps),
+        "overlap nDCG@10": span_ndcg(found, question.gold, TextSpan.overlaps),
         **_alarms(found),
     }
 
 
-def _answers(result: Span, gold: Span) -> bool:
-    """Whether a result starts in the answering text, or at least half of it is that text."""
-    if not result.overlaps(gold):
-        return False
-    shared = min(result.end, gold.end) - max(result.start, gold.start)
-    return gold.start <= result.start < gold.end or 2 * shared >= result.end - result.start
-
-
-def share_shown(found: Sequence[Span], gold: Sequence[Span]) -> float:
+def share_shown(found: Sequence[TextSpan], gold: Sequence[TextSpan]) -> float:
     """The share of the answers that is in the first characters that are shown."""
-    left, shown = SHOWN, list[Span]()
+    left, shown = SHOWN, list[TextSpan]()
     for span in found[:TOP]:
         shown.append(span._replace(end=min(span.end, span.start + left)))
         left -= shown[-1].end - shown[-1].start
@@ -259,23 +241,22 @@ def share_shown(found: Sequence[Span], gold: Sequence[Span]) -> float:
     return len(wanted & _characters(shown)) / len(wanted) if wanted else 0.0
 
 
-def judge_found(found: list[Span], question: Question) -> Figures:
-    share = statistics.fmean(bool(_hits(gold, found)) for gold in question.gold)
-    return {"found@10": share, **_alarms(found)}
+def judge_found(found: list[TextSpan], question: Question) -> Figures:
+    return {"found@10": found_share(found, question.gold), **_alarms(found)}
 
 
-def judge_found_chunks(found: list[Span], question: Question) -> Figures:
+def judge_found_chunks(found: list[TextSpan], question: Question) -> Figures:
     return {f"{metric}, chunks": value for metric, value in judge_found(found, question).items()}
 
 
-def judge_documents(found: list[Span], question: Question) -> Figures:
+def judge_documents(found: list[TextSpan], question: Question) -> Figures:
     return {
-        "document nDCG@10": ndcg([Path(span.doc).stem for span in found], question.grades),
+        "document nDCG@10": graded_ndcg([Path(span.document).stem for span in found], question.grades),
         **_alarms(found),
     }
 
 
-def judge_characters(found: list[Span], question: Question) -> Figures:
+def judge_characters(found: list[TextSpan], question: Question) -> Figures:
     got, gold = _characters(found), _characters(question.gold)
     both = len(got & gold)
     return {
@@ -285,40 +266,13 @@ def judge_characters(found: list[Span], question: Question) -> Figures:
     }
 
 
-def judge_result_characters(found: list[Span], question: Question) -> Figures:
+def judge_result_characters(found: list[TextSpan], question: Question) -> Figures:
     figures = judge_characters(found, question)
     return {**{f"{metric}, results": figures[metric] for metric in ("recall", "IoU")}, **_alarms(found)}
 
 
-def _hits(span: Span, others: Iterable[Span]) -> list[Span]:
-    return [other for other in others if span.overlaps(other)]
-
-
-def _characters(spans: Iterable[Span]) -> set[tuple[str, int]]:
-    return {(span.doc, at) for span in spans for at in range(span.start, span.end)}
-
-
-def section_ndcg(
-    found: Sequence[Span], gold: Sequence[Span], answers: Callable[[Span, Span], bool] = Span.overlaps
-) -> float:
-    """nDCG of the first ten; a section that was found before counts no more."""
-    left, gains = list(gold), list[int]()
-    for span in found[:TOP]:
-        hits = [section for section in left if answers(span, section)]
-        gains.append(bool(hits))
-        left = [section for section in left if section not in hits]
-    return _dcg(gains) / _dcg([1] * min(TOP, len(gold)))
-
-
-def ndcg(names: Iterable[str], grades: dict[str, int]) -> float:
-    """nDCG of the first ten documents, each where it first appears."""
-    ranked = list(dict.fromkeys(names))[:TOP]
-    ideal = sorted(grades.values(), reverse=True)[:TOP]
-    return _dcg([grades.get(name, 0) for name in ranked]) / _dcg(ideal)
-
-
-def _dcg(gains: Sequence[int]) -> float:
-    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+def _characters(spans: Iterable[TextSpan]) -> set[tuple[str, int]]:
+    return {(span.document, at) for span in spans for at in range(span.start, span.end)}
 
 
 # --------------------------------------------------------------------------------------------- sets
@@ -458,32 +412,22 @@ def index(name: str, data: Path, folder: Path, config: Config, url: str | None =
 
 
 def delete_asked_links(library: Library, folder: Path) -> None:
-    """Delete the links that the questions of a set were made from: the texts of links are searched, too.
-
-    These are the links in the sentence of any question, and those of its document to the same section.
-    """
-    store, gone = library.store, set[tuple[int, int]]()
-    for line in map(json.loads, (folder / "queries.jsonl").read_text("utf-8").splitlines()):
-        answers = {(gold["doc"], gold["start"]) for gold in line["gold"]}
-        for asked in line["exclude"]:
-            row = store.document(*asked["doc"].split("/", 1))
-            if row is None:
-                raise OSError(f"{asked['doc']} is not indexed")
-            links = store.links(row.seq)
-            finder = Finder(store, {link.key for link in links})
-            led = {link.number: finder.place(link, row) for link in links}
-            finder.load_documents({there.document for there in led.values() if there})
-            for link in links:
-                there = led[link.number]
-                target = there and finder.documents[there.document]
-                end = None
-                if there and target:
-                    end = f"{target.collection}/{target.path}", finder.section(there).start
-                if asked["start"] <= link.start < asked["end"] or end in answers:
-                    gone.add((row.seq, link.number))
-    db: Any = store.db  # type: ignore[attr-defined]
+    """Delete the links that the questions of a set were made from: the texts of links are searched, too."""
+    gone = asked_links(library.store, map(_linked, _lines(folder / "queries.jsonl")))
+    db: Any = library.store.db  # type: ignore[attr-defined]
     db.executemany("DELETE FROM links WHERE document = ? AND number = ?", sorted(gone))
     print(f"{folder.name}: deleted the {len(gone):,} links that questions were made from", file=sys.stderr)
+
+
+def _linked(line: dict[str, Any]) -> EvalQuestion:
+    """A question with the places of the links that it was made from, by the addresses of documents."""
+    gold = tuple(TextSpan(_address(one["doc"]), one["start"], one["end"]) for one in line["gold"])
+    beside = tuple(TextSpan(_address(one["doc"]), one["start"], one["end"]) for one in line["exclude"])
+    return EvalQuestion(line["query"], gold, (), beside=beside)
+
+
+def _address(name: str) -> str:
+    return of_document(*name.split("/", 1))
 
 
 def measure(
@@ -514,13 +458,6 @@ def _row(name: str, metric: str, asked: dict[str, Asked]) -> Row:
     values = {way: [figures[metric] for figures in one.figures] for way, one in asked.items()}
     last, reference = list(asked)[-1], SETS[name].references.get(metric, NOBODY)
     return Row(name, metric, values, reference, asked[last].milliseconds, asked[last].characters)
-
-
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Where 95 % of the means of resamples lie."""
-    draw = random.Random(SEED)
-    means = sorted(statistics.fmean(draw.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return means[round(0.025 * RESAMPLES)], means[round(0.975 * RESAMPLES) - 1]
 
 
 def some(questions: list[Question], limit: int | None) -> list[Question]:
@@ -557,17 +494,6 @@ def show_gains(rows: Sequence[Row]) -> None:
         cells = "".join(f" {statistics.fmean(values):+.1f} |" for values in gains.values())
         mean = statistics.fmean(map(statistics.fmean, gains.values()))
         print(f"| {way} | {mean:+.1f} |{cells} {', '.join(worse) or 'none'} |")
-
-
-def changed(config: Config, setting: str) -> Config:
-    """Settings with one of them changed, as in `search.limit=5`."""
-    name, equals, value = setting.partition("=")
-    if not equals:
-        raise SettingError(setting, "has no value. Give one, as in search.document_evidence=0.1")
-    change: Any = value
-    for key in reversed(name.split(".")):
-        change = {key: change}
-    return override(config, change)
 
 
 def main() -> None:
@@ -622,7 +548,7 @@ def parsed(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, Config]
     if not args.data.is_dir():
         parser.error(f"no sets in {args.data}; name their folder with --data")
     try:
-        return args, reduce(changed, args.setting, DEFAULT)
+        return args, reduce(with_setting, args.setting, DEFAULT)
     except SettingError as problem:
         parser.error(str(problem))
 

@@ -32,8 +32,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import quality
-from bench.quality import Figures, Question, Span
+from bench.quality import Figures, Question
 from quire.config import Config, override
+from quire.evaluation.measures import RESAMPLES, TextSpan
 from quire.library import Library
 from quire.stores import MAX_CHUNKS
 
@@ -100,15 +101,15 @@ def _others(name: str, data: Path, folder: Path, config: Config) -> list[Figures
     return found
 
 
-def _spans(library: Library) -> Iterator[Span]:
+def _spans(library: Library) -> Iterator[TextSpan]:
     """Every chunk there is."""
     for row in library.documents():
         first = row.seq * MAX_CHUNKS
         for chunk in library.store.chunks(range(first, first + row.chunk_count)).values():
-            yield Span(f"{row.collection}/{row.path}", chunk.start, chunk.end)
+            yield TextSpan(f"{row.collection}/{row.path}", chunk.start, chunk.end)
 
 
-def _omega(chunks: Sequence[Span], question: Question) -> float:
+def _omega(chunks: Sequence[TextSpan], question: Question) -> float:
     holding = [chunk for chunk in chunks if any(chunk.overlaps(gold) for gold in question.gold)]
     return quality.judge_characters(holding, question)["precision"]
 
@@ -120,7 +121,7 @@ def _means(figures: Sequence[Figures]) -> Figures:
 def corner(figures: Sequence[Figures]) -> float:
     """The share of resamples of the questions that are in the corner."""
     draw = random.Random(quality.SEED)
-    resamples = (draw.choices(figures, k=len(figures)) for _ in range(quality.RESAMPLES))
+    resamples = (draw.choices(figures, k=len(figures)) for _ in range(RESAMPLES))
     return statistics.fmean(in_corner(_means(some)) for some in resamples)
 
 

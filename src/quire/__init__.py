@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from quire.context import Context
     from quire.copying import Copied
     from quire.embedding import Embedded
+    from quire.evaluation.measures import TextSpan
+    from quire.evaluation.questions import EvalQuestion
+    from quire.evaluation.scoring import Difference, Evaluation, Score
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
@@ -56,11 +59,14 @@ __all__ = [
     "Context",
     "Copied",
     "Counts",
+    "Difference",
     "Document",
     "DocumentChange",
     "DocumentRow",
     "Embedded",
     "EmbeddingError",
+    "EvalQuestion",
+    "Evaluation",
     "Found",
     "Kept",
     "Label",
@@ -78,6 +84,7 @@ __all__ = [
     "Reading",
     "Report",
     "Result",
+    "Score",
     "Section",
     "SettingError",
     "Similar",
@@ -85,6 +92,7 @@ __all__ = [
     "SourceRow",
     "StoredChunk",
     "StoredSection",
+    "TextSpan",
     "Tree",
     "Version",
     "chunk",
@@ -98,9 +106,12 @@ _LATER = {
     "Context": "quire.context",
     "Copied": "quire.copying",
     "Counts": "quire.stores",
+    "Difference": "quire.evaluation.scoring",
     "DocumentChange": "quire.progress",
     "DocumentRow": "quire.stores",
     "Embedded": "quire.embedding",
+    "EvalQuestion": "quire.evaluation.questions",
+    "Evaluation": "quire.evaluation.scoring",
     "Found": "quire.searcher",
     "Kept": "quire.memory",
     "Label": "quire.regions",
@@ -114,10 +125,12 @@ _LATER = {
     "Reading": "quire.result",
     "Report": "quire.ingest.report",
     "Result": "quire.result",
+    "Score": "quire.evaluation.scoring",
     "Similar": "quire.memory",
     "SourceRow": "quire.stores",
     "StoredChunk": "quire.records",
     "StoredSection": "quire.records",
+    "TextSpan": "quire.evaluation.measures",
     "Version": "quire.sources.entries",
 }
 

@@ -286,6 +286,7 @@ class AsyncLibrary:
     document = _reads(Library.document)
     documents = _reads(Library.documents)
     embed = _works(Library.embed)
+    evaluate = _works(Library.evaluate)
     export = _works(Library.export)
     forget = _writes(Library.forget)
     grant = _writes(Library.grant)

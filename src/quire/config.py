@@ -260,6 +260,7 @@ class SearchSettings:
     mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
     limit: int = 10  # results
     fresh: bool | None = guarded(None, free=(False,))  # read changed files again first; unset: only over MCP
+    log: bool = guarded(False, free=(False,))  # keep which results of your searches you read, for quire eval
     rerank: bool = False  # read the ten best again, for a better order; it takes 0.3 s on two cores
     candidates: int = at_most(100)  # chunks that are ranked
     meaning: float | None = None  # weight of a cosine, where the best match by words is 1; unset: the model's
@@ -305,6 +306,18 @@ class ContextSettings:
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 1, 10_000_000)
         _within("threshold", self.threshold, 0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EvalSettings:
+    """How `quire eval` chooses questions."""
+
+    limit: int = 200  # questions that are asked, of those that there are
+    seed: int = 20  # another number chooses other questions
+
+    def __post_init__(self) -> None:
+        _within("limit", self.limit, 1, 100_000)
+        _within("seed", self.seed, 0, 2**31)
 
 
 # Cosines of entries that say nearly the same, by model: chosen by bench/memory.py
@@ -382,6 +395,7 @@ class Config:
     embed: EmbedSettings = field(default_factory=EmbedSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
+    eval: EvalSettings = field(default_factory=EvalSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
     web: WebSettings = field(default_factory=WebSettings)
     git: GitSettings = field(default_factory=GitSettings)
@@ -404,6 +418,17 @@ def override(settings: S, changes: Mapping[str, Any], where: str = "") -> S:
             raise SettingError(name, f"there is no such setting. {nearest(key, known)}")
         new[key] = _fit(name, 0.0 if key in optional else known[key], value)
     return replace(settings, **new)  # type: ignore[type-var]
+
+
+def with_setting(config: Config, setting: str) -> Config:
+    """Settings with one of them changed, as in `search.limit=5`."""
+    name, equals, value = setting.partition("=")
+    if not equals:
+        raise SettingError(setting, "has no value. Give one, as in search.mode=keyword")
+    change: Any = value
+    for key in reversed(name.split(".")):
+        change = {key: change}
+    return override(config, change)
 
 
 def _fit(name: str, default: Any, value: Any) -> Any:

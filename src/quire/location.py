@@ -42,6 +42,12 @@ class Places:
         found = bisect_right(self.starts, start)
         return _ESCAPED.sub(_code, self.names[found - 1]) if self.unit == _ANCHOR and found else ""
 
+    def span(self, number: int, length: int) -> tuple[int, int] | None:
+        """Where a place begins and ends in a text of some length, such as page 12; None if there is none."""
+        if self.unit == _ANCHOR or not 1 <= number <= len(self.starts):
+            return None
+        return self.starts[number - 1], (*self.starts, length)[number]
+
     def _number(self, char: int) -> int:
         return max(1, bisect_right(self.starts, char))
 

@@ -15,7 +15,7 @@ from quire import copying
 from quire.copying import Copied
 from quire.errors import LibraryError
 from quire.library.backups import Backups
-from quire.library.finding import Finding
+from quire.library.evaluating import Evaluating
 from quire.library.indexing import PROMOTIONS, Indexing
 from quire.library.keys import Keys
 from quire.library.maps import Maps
@@ -25,7 +25,7 @@ from quire.progress import Progress
 __all__ = ["PROMOTIONS", "Library"]
 
 
-class Library(Indexing, Memories, Finding, Maps, Backups, Keys):
+class Library(Indexing, Memories, Evaluating, Maps, Backups, Keys):
     """One index of documents: a SQLite file, or a PostgreSQL database."""
 
     def copy(self, to: str | os.PathLike[str], *, progress: Progress | None = None) -> Copied:

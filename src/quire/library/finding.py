@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from quire import reading, searcher
+from quire import reading, search_log, searcher
 from quire.address import is_in_collection, of_document
 from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
@@ -52,7 +52,14 @@ class Finding(Passages):
         if kind is not None and kind not in named.DOCUMENTS:
             raise SettingError("kind", f"there is no {kind!r} to search. {nearest(kind, named.DOCUMENTS)}")
         filters = replace(filters_of(collection, paths, tags, where), kinds=(kind,) if kind else ())
-        return self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
+        found = self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
+        if self.config.search.log:
+            self._log_search(query, found)
+        return found
+
+    def _log_search(self, query: str, found: Found) -> None:
+        places = ((of_document(one.collection, one.path), one.start, one.end) for one in found.results)
+        search_log.note_search(self.store.library_id(), query, places)
 
     @reads
     def _search(

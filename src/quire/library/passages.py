@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from quire import linking, reading, records, releases, retaking
+from quire import linking, reading, records, releases, retaking, search_log
 from quire.address import is_in_collection, of_document, parse_id
 from quire.document import Document
 from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
@@ -190,6 +190,9 @@ class Passages(Embeddings):
         document, rest = self._document(address)
         found = reading.read(self.store, document, heading or rest, self.config, max_tokens)
         self._answering.changed |= {document.address} if found.stale else set()
+        if self.config.search.log:
+            place = document.address, found.start, found.end
+            search_log.note_reading(self.store.library_id(), found.address, *place)
         return found
 
     def _text_of(self, result: Result) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from quire import places, redact, settings, trust
+from quire import places, redact, search_log, settings, trust
 from quire.errors import NoResults, QuireError
 from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
@@ -45,12 +45,14 @@ def where(context: click.Context, library: str | None, as_json: bool) -> None:
     found["settings"] = _settings_files()
     clones = places.clones()
     found["clones"] = str(clones) if clones and clones.is_dir() else None
+    found["searches"] = _searches()
     if as_json:
         output.print_json(found)
         return
     click.secho(render.line(found["library"]), bold=True)
     lines = [*_state_lines(found), _memories_line(found["memories"]), *map(_file_line, found["settings"])]
     lines += [f"clones of repositories: {found['clones']}"] if found["clones"] else []
+    lines += [_searches_line(found["searches"])] if found["searches"] else []
     for line in (_WHY[why].format(file=file), *lines):
         click.echo(f"     {render.line(line)}")
 
@@ -80,6 +82,21 @@ def _memories(source: ParameterSource | None, name: str | None) -> dict[str, str
 def _memories_line(found: dict[str, str]) -> str:
     why = {"own": "your own library", "user": "`library` in your settings"}
     return f"memories: {found['library']} ({why.get(found['why']) or _WHY[found['why']]})"
+
+
+def _searches() -> dict[str, Any] | None:
+    """The log of the user's searches: its file, how many lines it has, and whether it is switched on."""
+    kept, is_on = search_log.describe(), opening.load_settings().search.log
+    if kept is None and not is_on:
+        return None
+    return (kept or {"path": str(search_log.log_file()), "entries": 0}) | {"on": is_on}
+
+
+def _searches_line(found: dict[str, Any]) -> str:
+    from quire.surfaces import render
+
+    state = "" if found["on"] else "; switched off, and kept until you delete it"
+    return f"log of searches: {found['path']} ({render.counted(found['entries'], 'reading')}{state})"
 
 
 def _state(url: str) -> dict[str, Any]:
