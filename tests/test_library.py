@@ -545,11 +545,11 @@ def test_highlights_are_matches_in_a_snippet_of_the_source(text: str, words: int
 def test_a_terminal_draws_the_highlights_and_a_pipe_does_not(filled: Library) -> None:
     """Issue: terminals draw highlights; nothing of that enters the text."""
     (result, *_) = filled.search("apt quire").results
-    assert render.result_lines(1, result, False)[2] == "     ### Linux Type apt install quire."
-    drawn = render.result_lines(1, result, True)[2]
+    assert render.result_lines(1, result)[2] == "     ### Linux Type apt install quire."
+    drawn = render.result_lines(1, result, colour=True)[2]
     assert drawn == "     ### Linux Type \033[1;33mapt\033[0m install \033[1;33mquire\033[0m."
     escape = dataclasses.replace(result, snippet="\033[2J apt", highlights=((5, 8),))
-    assert render.result_lines(1, escape, True)[2] == "     \\u{1b}[2J \033[1;33mapt\033[0m"
+    assert render.result_lines(1, escape, colour=True)[2] == "     \\u{1b}[2J \033[1;33mapt\033[0m"
 
 
 # ------------------------------------------------------------------------------------- reading

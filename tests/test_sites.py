@@ -771,7 +771,7 @@ def test_results_of_a_page_link_to_the_anchor_of_their_heading(
     library.add(url)
     (found,) = library.search("sauer").results
     assert (found.location, found.link) == (None, f"{url}#rot%20und%20s%C3%BC%C3%9F")
-    assert f"{url}#rot" in "\n".join(render.result_lines(1, found, False))
+    assert f"{url}#rot" in "\n".join(render.result_lines(1, found))
     saved = tmp_path / "saved.html"
     saved.write_text(page, "utf-8")
     library.add(saved)

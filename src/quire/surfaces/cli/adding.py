@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
-    from quire.progress import Progress
 
 _embeds = click.option(
     "--embed/--no-embed", "embeds", default=True, help="Embed what is new, if that is quick."
@@ -95,19 +94,15 @@ def add(
         sys.exit(render.FAILED)
 
     given["embed"] = embeds
-    with opening.open_library(library, create=True) as opened, output.progress_bar() as bar:
+    with opening.open_library(library, create=True) as opened:
         report = Report()
-        try:
-            for source in sources:
-                if source == "-":
-                    content = _read_input(name)
-                    about: Any = {"collection": collection, "external": external, "embed": embeds}
-                    more = opened.add(content=content, path=name, **about)
-                else:
-                    more = _add_one(opened, source, given, bar)
-                report.join(more)
-        except KeyboardInterrupt:
-            output.stop("What was written is complete and can be searched; type the same to go on.")
+        for source in sources:
+            if source == "-":
+                content = _read_input(name)
+                about: Any = {"collection": collection, "external": external, "embed": embeds}
+                report.join(opened.add(content=content, path=name, **about))
+            else:
+                report.join(_add_one(opened, source, given, report))
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))
 
@@ -160,16 +155,15 @@ def refresh(
 
     if prune + keep > 1 or (check and (prune or keep or dry_run or remake)):
         raise click.UsageError("Give one of --prune and --keep. --check goes with no other option.")
-    with opening.open_library(library) as opened, output.progress_bar() as bar:
-        if check:
-            changes = opened.check()
-        elif dry_run:
+    with opening.open_library(library) as opened:
+        if dry_run:
             sys.exit(_show_plans(opened.plan(prune=prune, keep=keep, remake=remake), as_json))
-        else:
-            report = opened.refresh(prune=prune, keep=keep, remake=remake, embed=embeds, progress=bar)
-    if not check:
-        output.show_report(report, as_json, names_missing=False)
-        sys.exit(render.report_code(report))
+        if not check:
+            with output.counting() as done:
+                report = opened.refresh(prune=prune, keep=keep, remake=remake, embed=embeds, progress=done)
+            output.show_report(report, as_json, names_missing=False)
+            sys.exit(render.report_code(report))
+        changes = opened.check()
     if as_json:
         output.print_json(render.changes_json(changes))
     else:
@@ -227,19 +221,26 @@ def _all_missing(sources: tuple[str, ...]) -> Report | None:
     return Report(failed=[Skipped(printable(source), reason, Unreadable.code) for source in sources])
 
 
-def _add_one(opened: Library, source: str, given: dict[str, Any], bar: Progress) -> Report:
+def _add_one(opened: Library, source: str, given: dict[str, Any], before: Report) -> Report:
     """Add one source. If it cannot be read, report it and go on."""
     from quire.errors import SourceMoved
     from quire.ingest.report import Report
     from quire.sources.files import Skipped
 
     try:
-        return opened.add(source, progress=bar, **given)
+        return _added(opened, source, given, before)
     except SourceError as error:
         if isinstance(error, SourceMoved) and _follows(error):
             opened.move_source(error.old, error.new)
-            return opened.add(source, progress=bar, **given)
+            return _added(opened, source, given, before)
         return Report(failed=[Skipped(error.source, error.reason, error.code)])
+
+
+def _added(opened: Library, source: str, given: dict[str, Any], before: Report) -> Report:
+    """Add one source, with a bar. Ctrl-C says what was written, with the sources before it."""
+    with output.counting() as done:
+        done.written += before.added + before.updated + before.removed + before.moved
+        return opened.add(source, progress=done, **given)
 
 
 def _follows(moved: SourceMoved) -> bool:

@@ -59,8 +59,8 @@ def _leave(code: object) -> None:
 
 class _Command(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Its own options, and the one that all commands have."""
-        return [*super().get_params(ctx), options.log_level]
+        """Its own options, and those that all commands have."""
+        return [*super().get_params(ctx), *options.levels]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read arguments; `-word` in a query is no option."""
@@ -94,13 +94,15 @@ class _Commands(click.Group):
     group_class = type  # subgroups have this class, too
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Its own options, and the one that all commands have."""
-        return [*super().get_params(ctx), options.log_level]
+        """Its own options, and those that all commands have."""
+        return [*super().get_params(ctx), *options.levels]
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Read the options before the command."""
         with _errors_shown():
-            return super().make_context(*args, **extra)
+            found = super().make_context(*args, **extra)
+        found.color = output.colours()
+        return found
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. Ctrl-C ends it like other programs, unless it handles that itself."""

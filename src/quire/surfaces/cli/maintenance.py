@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -9,6 +10,11 @@ import click
 from quire.errors import EmbeddingError
 from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
+
+# What Ctrl-C leaves:
+_COPIED = "What was copied is complete. To go on, type the same command."
+_EMBEDDED = "What was embedded is kept. To go on, type the same command."
+_REPAIRED = "To see how the library is now: quire doctor"
 
 
 @quire.command()
@@ -64,11 +70,8 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
 
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened, output.progress_bar() as bar:
-        try:
-            done = opened.copy(opening.in_utf8(to), progress=bar)
-        except KeyboardInterrupt:
-            output.stop("What was copied is complete; type the same command to go on.")
+    with opening.open_library(library) as opened, output.stopping(lambda: _COPIED) as bar:
+        done = opened.copy(opening.in_utf8(to), progress=bar)
     if as_json:
         output.print_json(asdict(done))
     else:
@@ -100,7 +103,7 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
     from quire.surfaces import render
 
     url = opening.library_url(library)
-    with output.progress_bar() as bar:
+    with output.stopping(lambda: _REPAIRED if repair else "") as bar:
         done = doctors.repair(url, opening.load_settings(), bar) if repair else None
         with opening.open_library(library) as opened:
             found, versions = doctors.examine(opened, bar), doctors.versions(opened)
@@ -127,7 +130,10 @@ def backup(library: str | None, file: str) -> None:
     """
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened:
+    def said() -> str:
+        return "The backup is complete." if os.path.lexists(file) else "There is no backup."
+
+    with opening.open_library(library) as opened, output.stopping(said):
         place = opened.backup(file)
     output.note(f"Backed up to {render.line(place)}")
 
@@ -148,7 +154,8 @@ def restore(library: str | None, file: str) -> None:
     from quire.surfaces import render
 
     url = opening.library_url(library)
-    kept = Library.restore(url, file)
+    with output.stopping(lambda: "To see which library is there: quire status"):
+        kept = Library.restore(url, file)
     output.note(f"Restored {render.line(url)}")
     if kept:
         output.note(f"What was there is kept in {render.line(kept)}")
@@ -177,11 +184,9 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
     from quire.sources.files import Skipped
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened, output.progress_bar() as bar:
-        try:
+    with opening.open_library(library) as opened:
+        with output.stopping(lambda: _EMBEDDED) as bar:
             done = opened.embed(model, progress=bar)
-        except KeyboardInterrupt:
-            output.stop("What was embedded is kept; type the same command to go on.")
         refused = opened.unembeddable().items()
     failed = [Skipped(address, why, EmbeddingError.code) for address, why in refused]
     for one in failed:

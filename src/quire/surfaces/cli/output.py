@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
     from quire.ingest.report import Report
     from quire.searcher import Found
     from quire.stores import DocumentRow
+    from quire.surfaces.bar import Counted
+
+QUIET = "quire.quiet"  # in the meta of a command: whether notes and bars are hidden
 
 
 def print_json(value: Any) -> None:
@@ -23,11 +29,23 @@ def print_json(value: Any) -> None:
     click.echo(render.as_json(value))
 
 
+def colours() -> bool | None:
+    """What click is to do with colours: False if NO_COLOR is set, else None: as the terminal has them."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def is_quiet() -> bool:
+    """Whether only the answer and errors are wanted."""
+    command = click.get_current_context(silent=True)
+    return command is not None and bool(command.meta.get(QUIET))
+
+
 def note(text: str) -> None:
-    """Tell the user something on stderr, in one line."""
+    """Tell the user something on stderr, in one line, unless --quiet is given."""
     from quire.surfaces import render
 
-    click.secho(render.line(render.cut(text)), dim=True, err=True)
+    if not is_quiet():
+        click.secho(render.line(render.cut(text)), dim=True, err=True, color=colours())
 
 
 def note_no_sources() -> None:
@@ -42,7 +60,8 @@ def complain(error: dict[str, Any]) -> None:
     if wants_json():
         click.echo(render.as_json({"error": error}), err=True)
     else:
-        click.secho(f"quire: {render.line(render.cut(error['message']))}", fg="red", err=True)
+        said = f"quire: {render.line(render.cut(error['message']))}"
+        click.secho(said, fg="red", err=True, color=colours())
 
 
 def stop(why: str = "") -> NoReturn:
@@ -60,11 +79,36 @@ def wants_json() -> bool:
     return bool({"--json", "--format=json"} & {*args}) or ("--format", "json") in pairwise(args)
 
 
-def progress_bar() -> Any:
-    """A progress bar on stderr; none if stderr is no terminal."""
+def progress_bar() -> AbstractContextManager[Counted]:
+    """A progress bar on stderr; hidden with --quiet, and if stderr is no terminal."""
     from quire.surfaces import bar
 
-    return bar.shown_bar() if sys.stderr.isatty() else bar.hidden()
+    return bar.shown_bar() if sys.stderr.isatty() and not is_quiet() else bar.hidden()
+
+
+@contextmanager
+def stopping(said: Callable[[], str]) -> Iterator[Counted]:
+    """Work with a bar. Ctrl-C ends the command, and says what it left."""
+    try:
+        with progress_bar() as bar:
+            yield bar
+    except KeyboardInterrupt:
+        stop(said())
+
+
+@contextmanager
+def counting() -> Iterator[Counted]:
+    """Work that writes documents, with a bar. Ctrl-C ends the command, and says how many it changed."""
+    with stopping(lambda: kept(bar.written)) as bar:
+        yield bar
+
+
+def kept(written: int) -> str:
+    """What an interrupted command leaves, and how to go on."""
+    if not written:
+        return "No document was changed. To start again, type the same command."
+    what = "1 document was changed" if written == 1 else f"{written:,} documents were changed"
+    return f"{what}, and can be searched. To go on, type the same command."
 
 
 def show_report(report: Report, as_json: bool, *, names_missing: bool = True) -> None:
@@ -87,24 +131,32 @@ def show_report(report: Report, as_json: bool, *, names_missing: bool = True) ->
 
 
 def show_found(found: Found, as_json: bool) -> None:
-    """Show the results of a search, best first."""
-    from quire.surfaces import render
+    """Show the results of a search, best first. On a terminal, lines end at its width."""
+    from quire.surfaces import render, wrapping
 
     if as_json:
         print_json(render.found_json(found))
         return
+    columns, colour = wrapping.width(), wrapping.has_colour()
     if found.results and not found.good_match:
         click.secho(render.NO_GOOD_MATCH, bold=True)
     for number, result in enumerate(found.results, 1):
-        where, *about, text = render.result_lines(number, result, sys.stdout.isatty())
+        separate(number)
+        where, *about, text = render.result_lines(number, result, colour=colour, columns=columns)
         click.secho(where, bold=True)
         for one in about:
             click.secho(one, dim=True)
         click.echo(text)
-        if result.explain:
-            click.echo(f"     {result.explain}")
+        for one in render.explained_lines(result.explain, columns) if result.explain else ():
+            click.secho(one, dim=True)
     for said in found.notes:
         note(said)
+
+
+def separate(number: int) -> None:
+    """Print the blank line before a result, unless it is the first."""
+    if number > 1:
+        click.echo()
 
 
 def show_gone(what: str, rows: list[DocumentRow], dry_run: bool, as_json: bool) -> None:

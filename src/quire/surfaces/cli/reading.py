@@ -43,15 +43,18 @@ def read(
     from dataclasses import asdict
 
     found, source = _passage(library, address, heading, max_tokens)
+    is_exact = not as_json and not sys.stdout.isatty()
+    for note in found.notes if is_exact else ():  # the text may have no line feed at its end: they come first
+        output.note(note)
     if as_json:
         output.print_json(asdict(found))
-    elif sys.stdout.isatty():
+    elif is_exact:
+        click.echo(source[found.byte_start : found.byte_end], nl=False)
+    else:
         from quire.surfaces import render
 
-        click.echo(render.safe(found.text))
-    else:
-        sys.stdout.buffer.write(source[found.byte_start : found.byte_end])
-    for note in found.notes:
+        click.echo(render.safe(found.text), nl=not found.text.endswith("\n"))
+    for note in () if is_exact else found.notes:
         output.note(note)
 
 

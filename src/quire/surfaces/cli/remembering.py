@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from quire.searcher import Found
     from quire.sources.entries import Version
 
+_IMPORTED = "The entries before are saved. To go on, type the same command."
 _text = click.argument("text", metavar="TEXT|-")
 _tags = click.option("--tag", "tags", multiple=True, help="A word to find it by; may be given several times.")
 _title = click.option("--title", help="What it is about; by default its first heading or line.")
@@ -226,7 +227,7 @@ def import_entries(library: str | None, here: bool, file: str, as_json: bool) ->
     """
     from quire.surfaces import render
 
-    with opening.open_memories(library, here, create=True) as opened:
+    with opening.open_memories(library, here, create=True) as opened, output.stopping(lambda: _IMPORTED):
         report = opened.import_(sys.stdin.buffer if file == "-" else file)
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))
@@ -237,15 +238,17 @@ def _said(text: str) -> str:
 
 
 def _show_recalled(found: Found, as_json: bool) -> None:
-    from quire.surfaces import recalled, render
+    from quire.surfaces import recalled, render, wrapping
 
     if as_json:
         output.print_json(render.found_json(found))
         return
+    columns, colour = wrapping.width(), wrapping.has_colour()
     if found.results and not found.good_match:
         click.secho(render.NO_GOOD_MATCH, bold=True)
     for number, result in enumerate(found.results, 1):
-        text, where = recalled.entry_lines(number, result, sys.stdout.isatty())
+        output.separate(number)
+        text, where = recalled.entry_lines(number, result, colour=colour, columns=columns)
         click.echo(text)
         click.secho(where, dim=True)
     for said in found.notes:
