@@ -18,7 +18,7 @@ from quire.context import safe
 
 _NARROWEST = 20  # columns of text, however narrow the terminal is
 _WORD = re.compile(r"\S+")
-Span = tuple[int, int]
+_Span = tuple[int, int]
 
 
 def width() -> int | None:
@@ -41,7 +41,7 @@ def filled(text: str, columns: int | None, indent: int) -> str:
     return f"\n{' ' * indent}".join(text[start:end] for start, end in spans)
 
 
-def drawn(text: str, highlights: Iterable[Span], columns: int | None = None, indent: int = 0) -> str:
+def drawn(text: str, highlights: Iterable[_Span], columns: int | None = None, indent: int = 0) -> str:
     """A text in lines with its highlights in bold, as terminals draw it. Only the first is not indented."""
     if (room := _room(columns, indent)) is None:
         return _drawn(text, (0, len(text)), list(highlights))
@@ -67,7 +67,7 @@ def _columns(character: str) -> int:
     return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
 
 
-def _lines(text: str, edges: list[int], room: int) -> Iterator[Span]:
+def _lines(text: str, edges: list[int], room: int) -> Iterator[_Span]:
     """Where each line starts and ends: as many words as have room."""
     start = end = None
     for word in _WORD.finditer(text):
@@ -80,7 +80,7 @@ def _lines(text: str, edges: list[int], room: int) -> Iterator[Span]:
         yield start, end
 
 
-def _broken(line: Span, edges: list[int], room: int) -> Iterator[Span]:
+def _broken(line: _Span, edges: list[int], room: int) -> Iterator[_Span]:
     """A line that is one word too wide, in pieces."""
     start, end = line
     while edges[end] - edges[start] > room:
@@ -90,7 +90,7 @@ def _broken(line: Span, edges: list[int], room: int) -> Iterator[Span]:
     yield start, end
 
 
-def _drawn(text: str, line: Span, highlights: list[Span]) -> str:
+def _drawn(text: str, line: _Span, highlights: list[_Span]) -> str:
     start, end = line
     inside = [(max(a, start), min(b, end)) for a, b in highlights if a < end and b > start]
     edges = pairwise([start, *(place for span in inside for place in span), end])
