@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lines(place: Path, *args: str, **env: str) -> list[str]:
+def lines(place: Path, *args: str, **env: Any) -> list[str]:
     """What the command prints for the user whose home this is, or is the folder above."""
     home = place.parent if place.name == "project" else place
     env.setdefault("HOME", str(home))

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -185,7 +186,7 @@ def test_a_note_is_never_glued_to_a_text(place: Path) -> None:
     (place / "docs" / "end.md").write_text("# End\n\n" + "word " * 300)
     run(place, "add", "docs")
     command = [forks.command(), "read", "docs:end.md", "--max-tokens", "20"]
-    merged = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    merged: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     done = subprocess.run(command, cwd=place, env=environment(place), check=False, **merged)
     first, _, rest = done.stdout.decode().partition("\n")
     assert "Cut" in first or "tokens" in first

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 _embeds = click.option(
     "--embed/--no-embed", "embeds", default=True, help="Embed what is new, if that is quick."
 )
+_json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the report as one line of JSON; with --dry-run, one line for each source.",
+)
 
 
 @quire.command()
@@ -38,7 +44,7 @@ _embeds = click.option(
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
 @_embeds
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
-@options.json_flag
+@_json_option
 def add(
     library: str | None,
     sources: tuple[str, ...],
@@ -126,7 +132,7 @@ def _read_input(name: str | None) -> bytes:
 @click.option("--keep", is_flag=True, help="Remove no document.")
 @click.option("--remake", is_flag=True, help="Make again what other versions made, for all who share it.")
 @_embeds
-@options.json_flag
+@_json_option
 def refresh(
     library: str | None,
     check: bool,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("-s", "--strategy", help="auto, nodes, sections, windows, memory or headers.")
 @click.option("--max-tokens", type=int, help="The largest chunk the strategy may make.")
 @click.option("--overlap", type=float, help="Windows and memory: the share that neighbours have in common.")
-@options.json_flag
+@options.json_lines("file, with all its chunks")
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -94,6 +94,7 @@ def search(
     default="markdown",
     help="How to print it; json has the exact text.  [default: markdown]",
 )
+@click.option("--json", "form", flag_value="json", help="The same as --format json: one line.")
 def context(
     library: str | None,
     query: str,
@@ -116,7 +117,7 @@ def context(
     Examples:
       quire context "how do I roll back a deployment" --max-tokens 4000
       quire context "exit codes" --path docs/ --include chunks
-      quire context "exit codes" --format json
+      quire context "exit codes" --json
     """
     from quire.surfaces import packs, render
     from quire.tokens import budget_counter

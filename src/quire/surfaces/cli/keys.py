@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @quire.group(invoke_without_command=True)
 @options.library_option
-@options.json_flag
+@options.json_lines("key")
 @click.pass_context
 def keys(context: click.Context, library: str | None, as_json: bool) -> None:
     """List the keys to a library that `quire serve` accepts: what each may do, and until when.

@@ -76,7 +76,7 @@ def _passage(
 @quire.command()
 @options.library_option
 @click.argument("sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|ADDRESS|ID...")
-@options.json_flag
+@options.json_lines("outline, nested")
 def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
     """Print the outline of a file or of an indexed document: headings, and the tokens to read each.
 
@@ -137,7 +137,7 @@ def _is_address(name: str) -> bool:
 @quire.command()
 @options.library_option
 @click.argument("address", metavar="ADDRESS|ID")
-@options.json_flag
+@options.json_lines("chunk")
 def chunks(library: str | None, address: str, as_json: bool) -> None:
     """Print the chunks of an indexed document, or of a section: the id, place and size of each.
 
@@ -170,7 +170,7 @@ def chunks(library: str | None, address: str, as_json: bool) -> None:
 @options.tag_option
 @options.where_option
 @click.option("--kind", help="Only document, external, memory or knowledge.")
-@options.json_flag
+@options.json_lines("document")
 def list_documents(
     library: str | None,
     collection: str | None,

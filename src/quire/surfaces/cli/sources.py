@@ -12,7 +12,7 @@ from quire.surfaces.cli.group import quire
 
 @quire.group(invoke_without_command=True)
 @options.library_option
-@options.json_flag
+@options.json_lines("source")
 @click.pass_context
 def sources(context: click.Context, library: str | None, as_json: bool) -> None:
     """List the sources of a library: what you named, what it holds, and its last problem.

@@ -72,7 +72,7 @@ class InitOptions:
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be written.")
 @click.option("--remove", is_flag=True, help="Take out again what this command wrote, and nothing else.")
-@options.json_flag
+@options.json_lines("file")
 def init(
     names: tuple[str, ...], project: bool, uvx: bool, yes: bool, dry_run: bool, remove: bool, as_json: bool
 ) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @options.library_option
 @click.option("--install", is_flag=True, help="Make it a service of yours, which starts when you log in.")
 @click.option("--uninstall", is_flag=True, help="Remove that service.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each change.")
+@options.json_lines("change")
 def watch(library: str | None, install: bool, uninstall: bool, as_json: bool) -> None:
     """Keep a library up to date: read what changes in its sources, until Ctrl-C.
 
