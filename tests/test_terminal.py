@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from quire.progress import how_far
 from quire.surfaces import bar, wrapping
 from quire.surfaces.cli import output
 from tests import forks
@@ -154,10 +155,10 @@ def test_verbose_shows_the_log(place: Path) -> None:
 
 
 def test_a_bar_says_how_far_and_how_fast_in_the_right_number() -> None:
-    assert bar.how_far(1, 1, "pages") == "1 of 1 page"
-    assert bar.how_far(1, 2, "pages") == "1 of 2 pages"
-    assert bar.how_far(0, 1, "repository") == "0 of 1 repository"
-    assert bar.how_far(1_500_000, 3e6, "bytes") == "1.5 of 3.0 MB"
+    assert how_far(1, 1, "pages") == "1 of 1 page"
+    assert how_far(1, 2, "pages") == "1 of 2 pages"
+    assert how_far(0, 1, "repository") == "0 of 1 repository"
+    assert how_far(1_500_000, 3e6, "bytes") == "1.5 of 3.0 MB"
     task = SimpleNamespace(completed=3, total=9, speed=0.25)
     assert bar._done(task, "pages", 1) == "3 of 9 pages (0.2 a second), 1 failed"
     task = SimpleNamespace(completed=3, total=9, speed=None)

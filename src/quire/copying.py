@@ -14,6 +14,7 @@ from dataclasses import astuple, dataclass
 
 from quire.embed.base import STATIC, packed
 from quire.errors import Damaged, LibraryError
+from quire.plural import counted
 from quire.progress import Progress, Silent
 from quire.sources.entries import KINDS
 from quire.stores import (
@@ -56,7 +57,9 @@ def copy(source: Store, target: Store, name: str, progress: Progress | None = No
     there, rows = _facts(target), source.documents(Filters())
     facts = _facts(source)
     missing = [row for row in rows if there.get(row.id) != facts[row.id]]
-    progress.begin(f"copying {len(missing):,} documents", sum(row.length for row in missing), "bytes")
+    progress.begin(
+        f"copying {counted(len(missing), 'document')}", sum(row.length for row in missing), "bytes"
+    )
     damaged = dict[str, str]()
     for batch in _batches(missing):
         target.write(list(_readable(source, batch, damaged)))

@@ -13,6 +13,7 @@ from quire.config import SearchSettings
 from quire.embed import CUSTOM
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, SettingError
+from quire.plural import counted
 from quire.query import Query
 from quire.stores import Filters, Model, Store
 
@@ -110,7 +111,7 @@ def _vector(found: Meaning, asked: Query) -> Vectors:
         raise EmbeddingError(name, found.problem.removeprefix(f"{name}: "))
     vector = found.embedder.embed_query(asked.words)
     if len(vector) != size:
-        problem = f"returns {len(vector)} dimensions; this library has {size}."
+        problem = f"returns {counted(len(vector), 'dimension')}; this library has {size:,}."
         raise EmbeddingError(name, f"{problem} Embed it again: quire embed --model {name}")
     return vector
 
@@ -122,6 +123,5 @@ def _instead(found: Meaning | None, problem: object) -> str:
 
 def _unembedded(store: Store, model: Model) -> str:
     how = "Library.set_vector" if model.name == CUSTOM else "quire embed"
-    missing = store.count_unembedded(model)
-    some = "1 chunk is" if missing == 1 else f"{missing:,} chunks are"
+    some = counted(store.count_unembedded(model), "chunk is", "chunks are")
     return f"Searched by words only: {some} not embedded yet. Go on with: {how}"

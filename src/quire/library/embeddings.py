@@ -18,6 +18,7 @@ from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.ingest.report import EMBEDDING, Report
 from quire.library.base import OpenLibrary, embeds, writes
 from quire.meaning import Meaning
+from quire.plural import counted
 from quire.progress import Progress, Silent
 from quire.sources.files import Skipped
 from quire.stores import DocumentRow, Filters, Lease, Model, Renewing, active_model
@@ -247,7 +248,7 @@ class Embeddings(OpenLibrary):
         if embedder and embedder.dimension != active.dimension:
             raise EmbeddingError(
                 active.name,
-                f"returns {embedder.dimension} dimensions; this library has {active.dimension}. "
+                f"returns {counted(embedder.dimension, 'dimension')}; this library has {active.dimension:,}. "
                 f"Embed it again: quire embed --model {active.name}",
             )
 
@@ -293,7 +294,7 @@ class Embeddings(OpenLibrary):
         if active is None:
             raise NoResults("Nothing is embedded yet, so a vector finds nothing.", missing="vectors")
         if len(vector) != active.dimension:
-            has = f"has {len(vector):,} numbers; those of this library have {active.dimension:,}"
+            has = f"has {counted(len(vector), 'number')}; those of this library have {active.dimension:,}"
             raise SettingError("vector", has)
         return Meaning(active, None, vector=vector, is_given=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from quire.progress import DocumentChange, Silent
+from quire.progress import DocumentChange, Silent, how_far
 
 
 class Counted(Silent):
@@ -78,14 +78,6 @@ def _done(task: Any, unit: str, failed: int) -> str:
         return ""
     rate = f" ({_rate(task.speed, unit)})" if task.speed else ""
     return f"{how_far(task.completed, task.total, unit)}{rate}{f', {failed:,} failed' if failed else ''}"
-
-
-def how_far(done: float, total: float, unit: str) -> str:
-    """`3 of 12 chunks`, `1 of 1 page`, `1.2 of 3.4 MB`."""
-    if unit == "bytes":
-        return f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
-    noun = unit.removesuffix("s")
-    return f"{done:,.0f} of {total:,.0f} {noun}{'' if total == 1 else 's'}"
 
 
 def _rate(speed: float, unit: str) -> str:

@@ -17,6 +17,7 @@ from quire.context import safe as safe
 from quire.context import safe_lines as safe_lines
 from quire.embed.base import STATIC
 from quire.errors import SourceError
+from quire.plural import counted as counted
 from quire.surfaces import wrapping
 from quire.surfaces.outcomes import DONE as DONE
 from quire.surfaces.outcomes import FAILED as FAILED
@@ -140,11 +141,6 @@ def toc_json(tree: Tree, tokens: dict[int, int]) -> dict[str, Any]:
         if section.parent is not None:
             nodes[section.parent.position]["children"].append(node)
     return nodes[0]
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 chunk`, `2 chunks`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def line_range(first: int, last: int) -> str:

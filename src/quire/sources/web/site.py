@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from quire.errors import NotFound, NotText, Refused, SourceError, TooLarge
+from quire.plural import counted
 from quire.progress import Progress, Silent
 from quire.readers import CONVERTED
 from quire.sources.files import Skipped
@@ -240,15 +241,14 @@ class SiteCrawler(PageReader):
 
     def _tell_over(self, number: int) -> None:
         cap = f"web.max_pages = {self.config.web.max_pages:,}"
-        reason = f"{number:,} pages or more are over {cap}. Raise [web] max_pages in quire.toml"
+        reason = f"{number:,} or more pages are over {cap}. Raise [web] max_pages in quire.toml"
         self.visit.failed["limit"] = Skipped(str(self.scope), reason, TooLarge.code)
         self._cut = cap
 
     def _too_deep(self, level: list[str]) -> None:
         cap = f"web.site_depth = {self.config.web.site_depth}"
-        self.visit.notes.append(
-            f"{len(level):,} pages are deeper than {cap} and were left, such as {level[0]}."
-        )
+        deeper = counted(len(level), "page is", "pages are")
+        self.visit.notes.append(f"{deeper} deeper than {cap} and not read, such as {level[0]}.")
         self._cut = cap
 
     # ------------------------------------------------------------------------------ what is gone

@@ -127,7 +127,7 @@ def _state_lines(found: dict[str, Any]) -> list[str]:
     if not found["exists"]:
         made = found["add_creates"]
         return ["not there yet" + (f"; quire add creates {made}" if made else "; quire add creates it")]
-    size = f", {found['bytes']:,} bytes" if found["bytes"] is not None else ""
+    size = f", {render.counted(found['bytes'], 'byte')}" if found["bytes"] is not None else ""
     made = [f"quire add creates {found['add_creates']}"] if found["add_creates"] else []
     return [f"{render.counted(found['documents'], 'document')}{size}", *made]
 

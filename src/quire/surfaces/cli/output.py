@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from quire.errors import Interrupted
+from quire.plural import counted
 
 if TYPE_CHECKING:
     from quire.ingest.report import Report
@@ -107,8 +108,8 @@ def kept(written: int) -> str:
     """What an interrupted command leaves, and how to go on."""
     if not written:
         return "No document was changed. To start again, type the same command."
-    what = "1 document was changed" if written == 1 else f"{written:,} documents were changed"
-    return f"{what}, and can be searched. To go on, type the same command."
+    what = counted(written, "document was", "documents were")
+    return f"{what} changed, and can be searched. To go on, type the same command."
 
 
 def show_report(report: Report, as_json: bool, *, names_missing: bool = True) -> None:
@@ -175,4 +176,4 @@ def show_gone(what: str, rows: list[DocumentRow], dry_run: bool, as_json: bool) 
 
 def entries(number: int) -> str:
     """A number of memories and pieces of knowledge, in words."""
-    return f"{number:,} {'entry' if number == 1 else 'entries'}"
+    return counted(number, "entry", "entries")
