@@ -498,7 +498,7 @@ def test_a_search_says_that_there_are_only_memories(library: Library) -> None:
     assert library.search("xyzzy").notes[0].startswith("No match in 1 document")
     assert library.search("deploy", paths=["b"]).notes == ("No document is within these filters: path b.",)
     library.remove("content:a.md")
-    only = "has no documents, only 1 memory. Search there with: quire recall"
+    only = "has no documents, only 1 memory. Search there with: quire recall QUERY"
     for text in ("deploy", "xyzzy"):
         with pytest.raises(NoResults, match=f"^The library {only}$"):
             library.search(text)

@@ -8,6 +8,7 @@ vectors come with their documents, others after them.
 from __future__ import annotations
 
 import hashlib
+import shlex
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
@@ -231,4 +232,5 @@ def _compare(source: Store, target: Store, rows: Iterable[DocumentRow], name: st
         found = arrived.get(row.id)
         same = found and hashlib.sha256(target.source(found.seq)).hexdigest() == row.checksum
         if not same or there[row.id] != facts[row.id]:
-            raise LibraryError(name, f"{row.address} is not what was sent. Copy it again: quire copy --to")
+            again = f"To copy it again: quire copy --to {shlex.quote(name)}"
+            raise LibraryError(name, f"{row.address} did not arrive as it was sent. {again}")

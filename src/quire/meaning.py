@@ -6,6 +6,7 @@ of a search have its vectors; until then the instant one does. Without either, w
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,7 @@ def _vector(found: Meaning, asked: Query) -> Vectors:
     vector = found.embedder.embed_query(asked.words)
     if len(vector) != size:
         problem = f"returns {counted(len(vector), 'dimension')}; this library has {size:,}."
-        raise EmbeddingError(name, f"{problem} Embed it again: quire embed --model {name}")
+        raise EmbeddingError(name, f"{problem} Embed it again: quire embed --model {shlex.quote(name)}")
     return vector
 
 

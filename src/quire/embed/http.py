@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -260,7 +261,7 @@ class _Server(ABC):
         if wrong:
             raise self._error(
                 f"expected vectors of {expected:,} numbers, got {wrong[0]:,}: the model is not what it was. "
-                f"Embed everything again with: quire embed --model {self.name}"
+                f"Embed everything again with: quire embed --model {shlex.quote(self.name)}"
             )
 
     def _answer(self, texts: list[str]) -> _Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -236,7 +237,7 @@ class Embeddings(OpenLibrary):
         wanted = wanted or models.without_digest(active.name)
         set_to = self._embedder(wanted)
         if set_to and set_to.name != active.name:
-            change = f"To change that: quire embed --model {wanted}"
+            change = f"To change that: quire embed --model {shlex.quote(wanted)}"
             raise SettingError("embed.model", f"this library is embedded with {active.name}. {change}")
 
     def _check_dimension(self) -> None:
@@ -249,7 +250,7 @@ class Embeddings(OpenLibrary):
             raise EmbeddingError(
                 active.name,
                 f"returns {counted(embedder.dimension, 'dimension')}; this library has {active.dimension:,}. "
-                f"Embed it again: quire embed --model {active.name}",
+                f"Embed it again: quire embed --model {shlex.quote(active.name)}",
             )
 
     def _meaning(self, mode: str, vector: Sequence[float] | None = None) -> Meaning | None:

@@ -288,10 +288,10 @@ def missing_line(addresses: Sequence[str]) -> str:
     """A line about documents that stay though their sources no longer have them."""
     first = line(addresses[0])
     if len(addresses) == 1:
-        return f"{first} is no longer in its source. It stays: quire refresh removes it, or --prune."
+        return f"{first} is no longer in its source. To remove it: quire refresh"
     return (
         f"{len(addresses):,} documents are no longer in their sources, for example {first}. "
-        "They stay: quire refresh removes them, or --prune."
+        "To remove them: quire refresh"
     )
 
 

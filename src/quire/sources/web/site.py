@@ -7,6 +7,7 @@ page has changed are the links of the others read again, to see which pages noth
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -79,7 +80,8 @@ class SiteCrawler(PageReader):
 
     def _move(self, place: str, end: str) -> None:
         if not same_site(place, end):
-            raise Refused(place, f"leads to another site, {end}. To add that: quire add --site {end}")
+            add = f"To add that: quire add --site {shlex.quote(end)}"
+            raise Refused(place, f"leads to another site, {end}. {add}")
         self.scope = Scope.of(end)
         self.visit.notes.append(f"{place} leads to {end}, so the pages under {self.scope} were read.")
 

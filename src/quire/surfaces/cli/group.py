@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from quire.errors import QuireError, UsageError
 from quire.surfaces.cli import options, output
@@ -18,15 +19,9 @@ from quire.version import VERSION
 
 
 def main() -> None:
-    """Run the command line; a QuireError is shown in one line."""
+    """Run the command line."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for what a command computes, more only cost time
-    try:
-        quire()
-    except QuireError as error:
-        from quire.surfaces import render
-
-        output.complain(error.to_json())
-        sys.exit(render.exit_code(error))
+    quire()
 
 
 def run() -> None:
@@ -78,7 +73,13 @@ class _Command(click.Command):
         for parameter in self.params:
             if parameter.type is click.STRING and parameter.name:
                 ctx.params[parameter.name] = _as_text(ctx.params[parameter.name])
+        if (library := ctx.params.get("library")) and _is_typed(ctx, "library"):
+            ctx.meta[output.LIBRARY] = _as_text(library)
         return super().invoke(ctx)
+
+
+def _is_typed(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _as_text(value: Any) -> Any:
@@ -106,15 +107,22 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. Ctrl-C ends it like other programs, unless it handles that itself."""
+        if (library := ctx.params.get("library")) and _is_typed(ctx, "library"):
+            ctx.meta[output.LIBRARY] = _as_text(library)
         with _errors_shown():
             return super().invoke(ctx)
 
 
 @contextmanager
 def _errors_shown() -> Iterator[None]:
-    """Show what click would show in its own way: an interruption, and wrong usage if JSON is wanted."""
+    """Show errors, each in a line; wrong usage as click shows it, unless JSON is wanted."""
     try:
         yield
+    except QuireError as error:
+        from quire.surfaces import render
+
+        output.complain(error.to_json())
+        sys.exit(render.exit_code(error))
     except KeyboardInterrupt:
         output.stop()
     except click.UsageError as problem:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from quire.stores import DocumentRow
     from quire.surfaces.bar import Counted
 
+LIBRARY = "quire.library"  # in the meta of a command: the library that -L names
 QUIET = "quire.quiet"  # in the meta of a command: whether notes and bars are hidden
 
 
@@ -41,12 +42,29 @@ def is_quiet() -> bool:
     return command is not None and bool(command.meta.get(QUIET))
 
 
+def located(text: str) -> str:
+    """A text whose advice names the library of this command, if -L named it: `quire refresh -L notes.db`."""
+    command = click.get_current_context(silent=True)
+    name = command and command.meta.get(LIBRARY)
+    if not (command and name) or " -L " in text:
+        return text
+    import re
+    import shlex
+
+    from quire import redact
+
+    group: Any = command.find_root().command
+    takes = [one for one, it in group.commands.items() if any(p.name == "library" for p in it.params)]
+    advised = rf"(: quire (?:{'|'.join(takes)}))\b"
+    return re.sub(advised, lambda found: f"{found[1]} -L {shlex.quote(redact.url(name))}", text)
+
+
 def note(text: str) -> None:
     """Tell the user something on stderr, in one line, unless --quiet is given."""
     from quire.surfaces import render
 
     if not is_quiet():
-        click.secho(render.line(render.cut(text)), dim=True, err=True, color=colours())
+        click.secho(render.line(render.cut(located(text))), dim=True, err=True, color=colours())
 
 
 def note_no_sources() -> None:
@@ -58,6 +76,7 @@ def complain(error: dict[str, Any]) -> None:
     """Tell the user on stderr what went wrong, in one line: code, message and details if JSON is wanted."""
     from quire.surfaces import render
 
+    error = error | {"message": located(error["message"])}
     if wants_json():
         click.echo(render.as_json({"error": error}), err=True)
     else:
