@@ -610,7 +610,7 @@ def test_promotion_is_of_the_document_and_raises_its_sections(library: Library) 
     assert library.promote("c:b.md", "important").promotion == "important"
     assert addresses(library, "zebra") == ["c:b.md#b", "c:a.md#a"]
     assert library.search("zebra").results[0].promotion == "important"
-    with pytest.raises(SettingError, match="is of whole documents"):
+    with pytest.raises(SettingError, match="applies to whole documents"):
         library.promote("c:b.md#b", "important")
     with pytest.raises(SettingError, match="there is no 'urgent'"):
         library.promote("c:b.md", "urgent")

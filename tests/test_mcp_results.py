@@ -248,7 +248,7 @@ def test_memories_are_not_removed_but_forgotten(tmp_path: Path) -> None:
     with Library.open(tmp_path / "l.db", create=True, config=WORDS) as library:
         kept = library.remember("Ada likes green tea.", name="tea")
         for named in ((kept.address, None), (kept.id, None), (None, "memory")):
-            with pytest.raises(errors.SettingError, match="forgotten: quire forget"):
+            with pytest.raises(errors.SettingError, match="To delete it: quire forget"):
                 library.remove(*filter(None, named[:1]), collection=named[1])
         library.add(content="# A\n", path="a.md", collection="docs")
         with pytest.raises(errors.SettingError, match="quire forget memory:tea"):

@@ -671,7 +671,7 @@ def test_external_documents_are_found_but_never_promoted(library: Library, tmp_p
     assert (row.kind, row.id) == ("external", id_of("external", "vendor:api.md"))
     assert {result.kind for result in library.search("penguins").results} == {"external"}
     assert {passage.path for passage in library.context("penguins").passages} == {"api.md", "b.md"}
-    with pytest.raises(SettingError, match=r"promotion: vendor:api.md is external, and those have none"):
+    with pytest.raises(SettingError, match=r"promotion: vendor:api.md is external: only your own have one"):
         library.promote("vendor:api.md", "critical")
     (vendor / "api.md").write_text("# API\n\nokapi\n")
     (vendor / "new.md").write_text("# New\n\nokapi\n")

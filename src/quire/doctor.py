@@ -373,7 +373,7 @@ class _Copy:
             for seq in range(1, self._last() + 1):
                 with suppress(*_FAULTS):
                     found += self.old.documents_by_row([seq]).values()
-            self.notes.append("Some documents may be missing that nothing names any more.")
+            self.notes.append("Some documents may be missing, because the list of documents is damaged.")
             return found
 
     def _last(self) -> int:
@@ -435,7 +435,9 @@ class _Copy:
         try:
             copying.copy_sources(self.old, self.target, self.good)
         except _FAULTS:
-            self.notes.append("It is not known which source holds which document. A refresh finds out.")
+            self.notes.append(
+                "It is not known which source each document came from. To find out: quire refresh"
+            )
         unknown = sorted({row.root for row in [*self.good, *self.bad] if row.root} - known)
         if not known and unknown:
             self.notes.append(f"No source is left. Add them again: {', '.join(unknown)}")

@@ -34,7 +34,7 @@ class Backups(OpenLibrary):
         """
         place = Path(to)
         if os.path.lexists(place):
-            raise LibraryError(str(place), "is there already. Name a file that is not")
+            raise LibraryError(str(place), "exists already. Name a new file")
         part = f"{place}.part-{secrets.token_hex(4)}"
         try:
             place.absolute().parent.mkdir(parents=True, exist_ok=True)

@@ -329,9 +329,9 @@ class Indexing(Embeddings):
             raise SettingError("promotion", f"there is no {level!r}. {nearest(level, PROMOTIONS)}")
         document, rest = self._document(address)
         if rest:
-            raise SettingError("promotion", f"is of whole documents: {document.address}")
+            raise SettingError("promotion", f"applies to whole documents: {document.address}")
         if document.kind == "external":
-            raise SettingError("promotion", f"{document.address} is external, and those have none")
+            raise SettingError("promotion", f"{document.address} is external: only your own have one")
         self.store.promote(document.seq, level)
         return self._document(address)[0]
 

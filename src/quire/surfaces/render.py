@@ -485,8 +485,8 @@ def doctor_lines(found: Sequence[Problem], done: Repaired | None, versions: dict
         yield from map(line, done.notes)
     for finding in found:
         yield f"{finding.part}: {line(finding.problem)}"
-        yield f"  To mend it: {line(finding.fix)}"
+        yield f"  To repair it: {line(finding.fix)}"
     if not found:
         now = "The library is sound now" if done else "All is well"
-        but = ", but for what is named above" if done and (done.lost or done.notes) else ""
+        but = ", except for what is named above" if done and (done.lost or done.notes) else ""
         yield f"{now}: the file, its indexes, every text and every span{but}."

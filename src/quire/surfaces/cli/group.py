@@ -135,9 +135,9 @@ def _errors_shown() -> Iterator[None]:
 
 @click.group(
     cls=_Commands,
-    epilog="Each command explains itself: quire chunk --help",
+    epilog="For help on a command: quire search --help",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(VERSION, prog_name="quire", message="%(prog)s %(version)s")
 def quire() -> None:
-    """The document memory of AI agents and of the people who work with them."""
+    """A document memory for AI agents and the people who work with them."""

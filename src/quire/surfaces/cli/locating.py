@@ -18,8 +18,8 @@ _WHY = {
     "variable": f"named by {settings.LIBRARY}",
     "project": "`library` in the project's {file}",
     "user": "`library` in your {file}",
-    "nearest": "the nearest .quire/library.db upward",
-    "own": "your own, because no folder from here upward has a .quire/library.db",
+    "nearest": "the nearest .quire/library.db in this folder or above",
+    "own": "your own, because there is no .quire/library.db in this folder or above",
 }
 
 
@@ -28,7 +28,7 @@ _WHY = {
 @options.json_flag
 @click.pass_context
 def where(context: click.Context, library: str | None, as_json: bool) -> None:
-    """Say which library a command uses here, and why; and which settings are in force.
+    """Show which library commands use here and why, and which settings files they read.
 
     \b
     Examples:

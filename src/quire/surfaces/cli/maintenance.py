@@ -52,13 +52,13 @@ def status(library: str | None, deep: bool, as_json: bool) -> None:
     required=True,
     type=options.file_name,
     metavar="FILE|URL",
-    help="The library to copy to; made if need be.",
+    help="The library to copy to. It is made if it is not there.",
 )
 @options.json_flag
 def copy(library: str | None, to: str, as_json: bool) -> None:
     """Copy a library to another place, such as a team's PostgreSQL database, or back.
 
-    An interrupted copy goes on where it stopped. What arrived is compared with what was sent.
+    An interrupted copy continues where it stopped. Quire compares what arrived with what it sent.
 
     \b
     Examples:
@@ -85,12 +85,14 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
 
 @quire.command()
 @options.library_option
-@click.option("--repair", is_flag=True, help="Write a sound library from all that can be read, and use it.")
+@click.option(
+    "--repair", is_flag=True, help="Write a sound library from everything that can be read, and use it."
+)
 @options.json_flag
 def doctor(library: str | None, repair: bool, as_json: bool) -> None:
-    """Look for all that can be wrong with a library: file, indexes, texts, spans, vectors, sources, disk.
+    """Look for everything that can be wrong with a library: file, indexes, texts, vectors, sources, disk.
 
-    A repair keeps the old file. Documents that are damaged are read again from their sources.
+    A repair keeps the old file, and reads damaged documents again from their sources.
 
     \b
     Examples:
@@ -121,7 +123,9 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
 @options.library_option
 @click.argument("file", type=options.file_name)
 def backup(library: str | None, file: str) -> None:
-    """Write a library to a new file, while others may be using it. A backup is a library itself.
+    """Write a backup of a library to a new file, even while others use the library.
+
+    A backup is a library itself: any command can open it with -L.
 
     \b
     Examples:
@@ -142,9 +146,9 @@ def backup(library: str | None, file: str) -> None:
 @options.library_option
 @click.argument("file", type=options.file_name)
 def restore(library: str | None, file: str) -> None:
-    """Put a backup in the place of a library. What was there is kept beside it.
+    """Replace a library with a backup. The old library is kept beside it.
 
-    Programs that have the library open go on with the backup.
+    Programs that have the library open continue with the backup.
 
     \b
     Examples:
@@ -165,15 +169,15 @@ def restore(library: str | None, file: str) -> None:
 @options.library_option
 @click.option(
     "--model",
-    help="deep, static, ollama/NAME, openai/NAME, a folder with an ONNX model; by default the library's own.",
+    help="deep, static, ollama/NAME, openai/NAME or a folder with an ONNX model. By default the library's.",
 )
 @options.json_flag
 def embed(library: str | None, model: str | None, as_json: bool) -> None:
-    """Embed what is not embedded yet, or everything with another model.
+    """Embed the chunks that are not embedded yet, or all chunks with another model.
 
-    `quire add` does this by itself where it takes less than a minute. Until nearly all of what is searched
-    is embedded, the instant model (static) serves. What is embedded stays, so an interrupted run goes on
-    where it stopped; the vectors of another model serve until the new ones are complete.
+    `quire add` does this by itself if it takes less than a minute. Until nearly all of what is searched is
+    embedded, searches use the instant model (static), or the vectors of the earlier model. What is embedded
+    stays, so an interrupted run continues where it stopped.
 
     \b
     Examples:
@@ -206,10 +210,10 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
 @click.argument("level")
 @options.json_flag
 def promote(library: str | None, address: str, level: str, as_json: bool) -> None:
-    """Make a document standard, important or critical, by its address or id.
+    """Make a document standard, important or critical, by address or id.
 
-    Important ones rank higher, critical ones are in every context pack. External documents have no
-    promotion.
+    Important documents rank higher. Critical documents are in every context pack. External documents cannot
+    be promoted.
 
     \b
     Examples:

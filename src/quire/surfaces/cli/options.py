@@ -25,19 +25,17 @@ library_option = click.option(
     envvar=LIBRARY,
     type=file_name,
     metavar="FILE|URL",
-    help="A file or postgresql://…; by default the `library` setting, else the nearest .quire/library.db "
-    "upward, else your own.",
+    help="The library: a file or a postgresql:// URL. By default the one of the `library` setting, else the "
+    "nearest .quire/library.db in this folder or above, else your own.",
 )
-here_flag = click.option(
-    "--here", is_flag=True, help="The project's library, instead of your own: memories of this project."
-)
+here_flag = click.option("--here", is_flag=True, help="Use the project's library instead of your own.")
 memory_option = click.option(
     "-L",
     "--library",
     envvar=LIBRARY,
     type=file_name,
     metavar="FILE|URL",
-    help="A file or postgresql://…; by default your own library, wherever you are.",
+    help="The library: a file or a postgresql:// URL. By default your own, wherever you are.",
 )
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print the answer as one line of JSON.")
 
@@ -95,23 +93,26 @@ levels = (
     ),
 )
 path_option = click.option(
-    "--path", "paths", multiple=True, help="Look only in paths that begin so, or match a pattern with *."
+    "--path", "paths", multiple=True, help="Only paths that begin with this, or match it as a pattern with *."
 )
 tag_option = click.option(
-    "--tag", "tags", multiple=True, help="Look only in documents with this tag; with all of several."
+    "--tag",
+    "tags",
+    multiple=True,
+    help="Only documents with this tag. Given several times, only those with all of them.",
 )
 where_option = click.option(
     "--where",
     "where",
     multiple=True,
     metavar="CONDITION",
-    help="Look only in documents whose front matter meets this: 'status=draft', 'date>=2026-01-01'. "
+    help="Only documents whose front matter meets this condition: 'status=draft', 'date>=2026-01-01'. "
     "Operators: = != > >= < <=.",
 )
 rerank_option = click.option(
     "--rerank/--no-rerank",
     default=None,
-    help="Read the best again: a better order, which takes more time.  [default: off]",
+    help="Order the best results again with a second model: better, but slower.  [default: off]",
 )
 
 

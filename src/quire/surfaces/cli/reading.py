@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 @options.library_option
 @click.argument("address", metavar="ADDRESS|ID")
 @click.argument("heading", required=False)
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Stop after so many tokens, and say so.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), help="Stop after this many tokens, and say what was left out."
+)
 @options.json_flag
 def read(
     library: str | None, address: str, heading: str | None, max_tokens: int | None, as_json: bool
 ) -> None:
-    """Print a document or a section of it, byte for byte, by its address or id.
+    """Print a document or one of its sections, byte for byte, by address or id.
 
     \b
     Examples:
@@ -78,7 +80,7 @@ def _passage(
 @click.argument("sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|ADDRESS|ID...")
 @options.json_lines("outline, nested")
 def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
-    """Print the outline of a file or of an indexed document: headings, and the tokens to read each.
+    """Print the outline of a file or an indexed document: its headings, with the tokens to read each.
 
     \b
     Examples:
@@ -139,9 +141,9 @@ def _is_address(name: str) -> bool:
 @click.argument("address", metavar="ADDRESS|ID")
 @options.json_lines("chunk")
 def chunks(library: str | None, address: str, as_json: bool) -> None:
-    """Print the chunks of an indexed document, or of a section: the id, place and size of each.
+    """List the chunks of an indexed document or section, each with its id, place and size.
 
-    With --json, the text and all else that is stored of each, one chunk on a line.
+    With --json, each also has its text and everything else that is stored of it.
 
     \b
     Examples:

@@ -27,10 +27,10 @@ from quire.surfaces.cli.group import quire
 def trust_file(file: Path | None, yes: bool, revoke: bool, listed: bool, as_json: bool) -> None:
     """Accept all settings of a project's quire.toml, by default the nearest one upward.
 
-    Without trust a project file may change how documents are cut and results are shown, lower limits,
-    and name a library inside its folder. Quire ignores the rest: servers, keys, hosts, a proxy, higher
-    limits, a library elsewhere. Quire shows what the file sets before it asks. When the file changes, it
-    is no longer trusted.
+    Without your trust, a project file can change how documents are cut and how results are shown, lower
+    limits, and name a library inside its folder. Quire ignores its other settings: servers, keys, hosts, a
+    proxy, higher limits, a library elsewhere. Quire shows what the file sets before it asks. A file that
+    changes is no longer trusted.
 
     \b
     Examples:
