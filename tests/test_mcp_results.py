@@ -276,23 +276,27 @@ def test_one_is_told_from_many(tmp_path: Path) -> None:
         first = told("list", max_tokens=200)
         assert "Cut at max_tokens: 1 of 3 shown." in first
         assert "0 documents. Paths are those within a collection" in told("list", paths=["docs/1.md"])
-        with pytest.raises(errors.SettingError, match="kind: input should be 'document', 'external'"):
+        with pytest.raises(errors.SettingError, match="kind must be 'document', 'external'"):
             told("list", kind="x")
 
 
 # ----------------------------------------------------------------------------------------- advice
 
 
-def messages() -> Iterator[tuple[str, str]]:
-    """Every text in the code that names a command, with a word in place of what is filled in."""
+def messages(*, of_all: bool = False) -> Iterator[tuple[str, str]]:
+    """Every text that names a command, with a word in place of what is filled in: of agents, or of all."""
     outside = (
-        "surfaces/cli/",
-        "surfaces/http/",
-        "surfaces/user_service",
-        "surfaces/clients",
-        "surfaces/completion",
-        "surfaces/insertions",
-        "__main__",
+        ()
+        if of_all
+        else (
+            "surfaces/cli/",
+            "surfaces/http/",
+            "surfaces/user_service",
+            "surfaces/clients",
+            "surfaces/completion",
+            "surfaces/insertions",
+            "__main__",
+        )
     )
     for file in SOURCE.rglob("*.py"):
         name = file.relative_to(SOURCE).as_posix()

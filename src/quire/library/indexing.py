@@ -118,7 +118,7 @@ class Indexing(Embeddings):
     ) -> Report:
         for name, given in (("path", path or ""), ("collection", collection)):
             if storable(given) != given:
-                raise SettingError(name, "holds NUL or half a character. Name another")
+                raise SettingError(name, "holds a NUL or an incomplete character. Name another")
         started = time.monotonic()
         log.info("indexing text as %s", collection)
         memory.check_collection(self.store, collection, kind)

@@ -240,7 +240,7 @@ def _note_rest(wanted: InitOptions, offers: list[Offer]) -> None:
         output.note("No client was found. To make the file of one, name it: quire init cursor")
     if any(offer.name != "agents" and offer.project for offer in offers) and not wanted.uvx:
         output.note(
-            "The project's file has a path of this machine. To write one for others: quire init --project --uvx"
+            "The project's file names a path of this machine. To share the file: quire init --project --uvx"
         )
     if given := [name for name in sorted(os.environ) if name.startswith(PREFIX)]:
         output.note(f"Clients may not see {', '.join(given)}. Put these settings into quire.toml.")
