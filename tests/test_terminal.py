@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from quire import policy
+from quire.config import DEFAULT
 from quire.progress import how_far
 from quire.surfaces import bar, wrapping
 from quire.surfaces.cli import output
@@ -25,8 +28,11 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LONG = "Rolling back a release takes one minute if the last build is kept, and an hour if it is not. " * 4
 
 
-def shown(place: Path, *args: str, out: bool = True, code: int = 0, **env: str) -> str:
-    """What a command shows in a terminal that has its stdout, if `out`, and its stderr."""
+def shown(place: Path, *args: str, out: bool = True, code: int = 0, answer: str = "", **env: str) -> str:
+    """What a command shows in a terminal that has its stdout, if `out`, and its stderr.
+
+    `answer` is typed when a question is seen.
+    """
     leader, follower = pty.openpty()
     told: list[bytes] = []
 
@@ -34,6 +40,8 @@ def shown(place: Path, *args: str, out: bool = True, code: int = 0, **env: str) 
         try:
             while some := os.read(leader, 65_536):
                 told.append(some)
+                if answer and b"[y/N]" in some:
+                    os.write(leader, answer.encode())
         except OSError:  # the other end is closed
             pass
 
@@ -182,6 +190,14 @@ def test_a_plan_goes_to_stdout_while_stderr_is_a_terminal(place: Path) -> None:
     assert "new.md" in shown(place, "refresh", "--dry-run")
 
 
+def test_a_question_is_seen_before_it_is_answered(place: Path) -> None:
+    """No bar hides it."""
+    (place / "docs").rename(place / "moved")
+    told = shown(place, "add", "moved", "-c", "docs", answer="y\n", COLUMNS="300")
+    assert "which is gone. Was it moved? [y/N]: y" in told
+    assert "0 added, 0 updated, 2 unchanged" in told
+
+
 def test_a_note_is_never_glued_to_a_text(place: Path) -> None:
     """The text of a section may have no line feed at its end; what is told of it comes before it."""
     (place / "docs" / "end.md").write_text("# End\n\n" + "word " * 300)
@@ -227,3 +243,49 @@ def test_what_is_said_of_an_interruption_is_in_the_right_number() -> None:
     assert output.kept(0).startswith("No document was changed.")
     assert output.kept(1).startswith("1 document was changed, ")
     assert output.kept(2000).startswith("2,000 documents were changed, ")
+
+
+# ------------------------------------------------------------------------------------------------ --json
+
+
+@pytest.mark.parametrize(
+    ("args", "each"),
+    [
+        (["list"], "document"),
+        (["sources"], "source"),
+        (["keys"], "key"),
+        (["config"], "setting"),
+        (["chunks", "docs:guide.md"], "chunk"),
+        (["toc", "docs:guide.md", "docs:faq.md"], "outline, nested"),
+        (["chunk", "docs/guide.md", "docs/faq.md"], "file, with all its chunks"),
+    ],
+)
+def test_json_is_what_its_help_says(place: Path, args: list[str], each: str) -> None:
+    """A line of JSON for each of several things."""
+    run(place, "keys", "make", "one")
+    told = " ".join(run(place, args[0], "--help")[0].split())
+    assert f"Print JSON: one line for each {each}." in told
+    lines = run(place, *args, "--json")[0].splitlines()
+    names = [*policy.values(DEFAULT)]
+    assert len(lines) == {"sources": 1, "keys": 1, "config": len(names), "chunks": 1}.get(args[0], 2)
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+@pytest.mark.parametrize("args", [["search", "rolling"], ["context", "rolling"], ["status"], ["where"]])
+def test_an_answer_is_one_line_of_json(place: Path, args: list[str]) -> None:
+    (line,) = run(place, *args, "--json")[0].splitlines()
+    assert isinstance(json.loads(line), dict)
+
+
+def test_context_has_json_as_other_commands_do(place: Path) -> None:
+    """`--json` is `--format json`, and its errors are JSON."""
+    assert run(place, "context", "rolling", "--json") == run(place, "context", "rolling", "--format", "json")
+    _, err = run(place, "context", "rolling", "-c", "zebra", "--json", code=1)
+    assert json.loads(err)["error"]["code"] == "no_results"
+
+
+def test_an_explanation_is_for_people(place: Path) -> None:
+    out = run(place, "search", "rolling", "back", "--explain")[0]
+    assert re.search(r"^     score \d\.\d{3} for the words: back, roll$", out, re.MULTILINE)
+    assert re.search(r"^     chunk ranked 1: score \d\.\d{3} \(words 1\.00, share", out, re.MULTILINE)
+    assert "{" not in out

@@ -278,8 +278,8 @@ def _follows(moved: SourceMoved) -> bool:
     from quire.surfaces import render
 
     old, new = render.line(moved.old), render.line(moved.new)
-    known = f"The documents of {new} are known from {old}, which is gone."
-    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"{known} Follow it?", err=True)
+    known = f"The library has the documents of {new} from {old}, which is gone."
+    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"{known} Was it moved?", err=True)
 
 
 def _patterns(given: tuple[str, ...]) -> list[str] | None:
