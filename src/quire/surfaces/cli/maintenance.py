@@ -41,7 +41,7 @@ def status(library: str | None, deep: bool, as_json: bool) -> None:
     if as_json:
         output.print_json(shown)
     else:
-        click.echo(output.located("\n".join(render.status_lines(shown))))
+        click.echo(output.with_library("\n".join(render.status_lines(shown))))
     sys.exit(render.FAILED if wrong else render.DONE)
 
 
@@ -113,7 +113,7 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
         findings, repaired = [asdict(finding) for finding in found], asdict(done) if done else None
         output.print_json({"findings": findings, "repaired": repaired, "versions": versions})
     else:
-        click.echo(output.located("\n".join(render.doctor_lines(found, done, versions))))
+        click.echo(output.with_library("\n".join(render.doctor_lines(found, done, versions))))
     is_damaged = any(finding.part in ("file", "document") for finding in found)
     has_lost = done is not None and bool(done.lost or done.notes)
     sys.exit(render.FAILED if is_damaged else render.PARTLY if has_lost else render.DONE)

@@ -42,7 +42,7 @@ def is_quiet() -> bool:
     return command is not None and bool(command.meta.get(QUIET))
 
 
-def located(text: str) -> str:
+def with_library(text: str) -> str:
     """A text whose advice names the library of this command, if -L named it: `quire refresh -L notes.db`."""
     command = click.get_current_context(silent=True)
     name = command and command.meta.get(LIBRARY)
@@ -64,7 +64,7 @@ def note(text: str) -> None:
     from quire.surfaces import render
 
     if not is_quiet():
-        click.secho(render.line(render.cut(located(text))), dim=True, err=True, color=colours())
+        click.secho(render.line(render.cut(with_library(text))), dim=True, err=True, color=colours())
 
 
 def note_no_sources() -> None:
@@ -76,7 +76,7 @@ def complain(error: dict[str, Any]) -> None:
     """Tell the user on stderr what went wrong, in one line: code, message and details if JSON is wanted."""
     from quire.surfaces import render
 
-    error = error | {"message": located(error["message"])}
+    error = error | {"message": with_library(error["message"])}
     if wants_json():
         click.echo(render.as_json({"error": error}), err=True)
     else:
