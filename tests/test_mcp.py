@@ -326,7 +326,9 @@ def test_unknown_arguments_are_refused_naming_the_nearest(place: Path) -> None:
         wrong = await refused(client, "search", query="a", limt=3)
         assert "there is no 'limt'. Did you mean 'limit'?" in wrong
         for limit in (0, -1, 10**9):
-            assert re.search(r"limit must be at .* (1|100)\b", await refused(client, "search", query="a", limit=limit))
+            assert re.search(
+                r"limit must be at .* (1|100)\b", await refused(client, "search", query="a", limit=limit)
+            )
         assert "'hybrid', 'keyword' or 'semantic'" in await refused(client, "search", query="a", mode="fuzzy")
         assert "query is needed" in await refused(client, "search")
         assert "max_tokens must be at least" in await refused(client, "read", address="a", max_tokens=100)
