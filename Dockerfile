@@ -15,6 +15,7 @@ WORKDIR /checkout
 RUN python -m venv /opt/quire
 COPY constraints.txt pyproject.toml README.md LICENSE NOTICE ./
 COPY src ./src
+COPY man ./man
 RUN /opt/quire/bin/python -m pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt ".[serve,postgres,documents]"
 
 FROM python:${PYTHON}-slim

@@ -248,7 +248,7 @@ def test_a_name_that_cannot_be_one_gets_a_short_error(library: Library, name: st
         return  # a page may have such an address
     with pytest.raises(SettingError) as told:
         ONE_NAME[name](library, odd)
-    said = "characters; the most is 10,000" if len(odd) > 10 else "holds NUL or half a character"
+    said = "characters; the most is 10,000" if len(odd) > 10 else "holds a NUL or an incomplete character"
     assert said in str(told.value)
     assert library.status().documents == 2
 

@@ -41,7 +41,7 @@ def test_a_backup_is_the_library(library_url: str, tmp_path: Path) -> None:
             assert next(row.promotion for row in copy.documents("content")) == "critical"
             assert copy.search("zebra3").results[0].path == "3.md"
             assert copy.store.check() == []
-        with pytest.raises(LibraryError, match="is there already"):
+        with pytest.raises(LibraryError, match="exists already"):
             library.backup(tmp_path / "b.db")
     assert not list(tmp_path.glob("*.part-*"))
 
@@ -159,7 +159,7 @@ def test_backing_up_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nokapi\n")
     run(tmp_path, "add", "a.md")
     assert "b.db" in run(tmp_path, "backup", "b.db")[1]
-    assert "is there already" in run(tmp_path, "backup", "b.db", code=4)[1]
+    assert "exists already" in run(tmp_path, "backup", "b.db", code=4)[1]
     run(tmp_path, "remove", run(tmp_path, "list")[0].split()[0])
     out = run(tmp_path, "restore", "b.db")[1]
     assert "before-restore" in out

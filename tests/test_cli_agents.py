@@ -128,7 +128,7 @@ def test_memories_are_the_users_own_wherever_they_stand(place: Path) -> None:
     out, err = run(other, "recall", "prefer", HOME=str(place))
     assert mine in out
     assert ours not in out
-    assert err == "The library of this project has 1 entry too: quire recall --here\n"
+    assert err == "This project has 1 entry too. To search them: quire recall --here QUERY\n"
     out, err = run(other, "recall", "prefer", "--here", HOME=str(place))
     assert (mine in out, ours in out, err) == (False, True, "")
     assert ours in run(place, "recall", "prefer", QUIRE_LIBRARY=here)[0]
@@ -140,7 +140,7 @@ def test_memories_are_the_users_own_wherever_they_stand(place: Path) -> None:
 
 def test_here_without_a_project_makes_one_only_to_remember(place: Path) -> None:
     """Reading makes nothing."""
-    assert "No project from here upward" in run(place, "recall", "--here", "tea", code=1)[1]
+    assert "No project in this folder or above" in run(place, "recall", "--here", "tea", code=1)[1]
     assert not (place / ".quire").exists()
     run(place, "remember", "--here", "We like tea.")
     assert (place / ".quire" / ".gitignore").exists()
@@ -208,7 +208,7 @@ def test_promotion(place: Path) -> None:
     shown = json.loads(run(place, "promote", "docs:rules.md", "standard", "--json")[0])
     assert shown["promotion"] == "standard"
     assert "there is no 'urgent'" in run(place, "promote", "docs:rules.md", "urgent", code=2)[1]
-    assert "is of whole documents" in run(place, "promote", "docs:guide.md#use", "critical", code=2)[1]
+    assert "applies to whole documents" in run(place, "promote", "docs:guide.md#use", "critical", code=2)[1]
 
 
 def test_external_documents(place: Path) -> None:
@@ -217,7 +217,9 @@ def test_external_documents(place: Path) -> None:
     run(place, "add", "-", "--as", "n.md", "-c", "notes", "--external", stdin=b"# N\n\npenguins\n")
     found = json.loads(run(place, "search", "penguins", "--json")[0])
     assert [result["kind"] for result in found["results"]] == ["external", "external"]
-    assert "is external, and those have none" in run(place, "promote", "docs:rules.md", "critical", code=2)[1]
+    assert (
+        "is external: only your own have one" in run(place, "promote", "docs:rules.md", "critical", code=2)[1]
+    )
     assert "Name another" in run(place, "add", "docs", code=2)[1]
 
 

@@ -117,7 +117,7 @@ def test_refresh_names_what_is_gone_and_prunes_when_asked(place: Path) -> None:
     ]
     out, err = run(place, "refresh")
     assert out.startswith("0 added, 1 updated")
-    assert "1 document stays though its source no longer has it" in err
+    assert "1 document is no longer in its source, but kept, because" in err
     assert "1 of its 2 documents is missing at once" in err
     assert "1 removed" in run(place, "refresh", "--prune")[0]
 

@@ -75,10 +75,10 @@ def test_a_site_is_added_with_what_failed_and_what_was_left(web: Site, place: Pa
     (failed,) = added["failed"]
     assert failed["source"] == web.url("/b.md")
     assert "404" in failed["reason"]
-    assert added["warnings"] == ["1 links lead to other sites and were left."]
+    assert added["warnings"] == ["1 link leads to another site: not followed."]
     assert failed["code"] == "not_found"
     assert f"{web.url('/b.md')}: the server answered 404" in err
-    assert "1 links lead to other sites" in err
+    assert "1 link leads to another site" in err
     out, _ = run(place, "add", url, code=3)
     assert out.startswith("0 added, 0 updated, 3 unchanged, 1 failed: ")
     assert run(place, "search", "about", "-c", "127.0.0.1")[0].count(". 127.0.0.1:") == 2

@@ -85,5 +85,5 @@ def test_what_arrives_damaged_is_noticed(
         kind, sent = type(library.store), library.store
         source = kind.source
         monkeypatch.setattr(kind, "source", lambda self, row: source(self, row)[:: 1 if self is sent else -1])
-        with pytest.raises(LibraryError, match=r"content:guide\.md is not what was sent"):
+        with pytest.raises(LibraryError, match=r"content:guide\.md did not arrive as it was sent"):
             library.copy(target)

@@ -239,10 +239,10 @@ def test_what_is_lost_or_damaged_on_the_way_is_noticed(
         library.store.write([prepared(GUIDE, "a.md"), prepared(GUIDE, "b.md")])
         with monkeypatch.context() as patch:
             patch.setattr(store, "write", lambda self, batch, remove=(): write(self, batch[:1], remove))
-            with pytest.raises(LibraryError, match=r"docs:b\.md is not what was sent"):
+            with pytest.raises(LibraryError, match=r"docs:b\.md did not arrive as it was sent"):
                 library.copy(target)
         with monkeypatch.context() as patch:
             patch.setattr(store, "source", lambda self, row: read(self, row)[::-1])
-            with pytest.raises(LibraryError, match=r"docs:a\.md is not what was sent"):
+            with pytest.raises(LibraryError, match=r"docs:a\.md did not arrive as it was sent"):
                 library.copy(target)
         assert library.copy(target).unchanged == 2

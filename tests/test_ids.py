@@ -148,7 +148,7 @@ def test_an_id_works_as_its_address_in_every_method(library: Library) -> None:
             assert library.source(text) == library.source(address)
             assert library.toc(text).document.address == library.toc(address).document.address
     assert library.promote(id_of("document", "docs:guide.md"), "critical").promotion == "critical"
-    with pytest.raises(SettingError, match=r"is of whole documents: docs:guide\.md"):
+    with pytest.raises(SettingError, match=r"applies to whole documents: docs:guide\.md"):
         library.promote(id_of("document", "docs:guide.md#install"), "important")
 
 

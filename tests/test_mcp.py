@@ -201,7 +201,7 @@ def test_what_is_remembered_is_recalled_and_forgotten(place: Path) -> None:
         wrong = await refused(client, "forget", addresses=["docs:guide.md"])
         assert "is not a memory but of kind document. To remove it: the tool remove" in wrong
         for named in ({"addresses": [address[1]]}, {"collection": "memory"}):
-            assert "forgotten: the tool forget" in await refused(client, "remove", **named)
+            assert "To delete it: the tool forget" in await refused(client, "remove", **named)
         assert "Would forget 1 entry." in await ask(client, "forget", tags=["ada"], dry_run=True)
         assert f"> - {address[1]}" in await ask(client, "forget", tags=["ada"])
         assert "1 result" in await ask(client, "recall", query="tea")
@@ -275,8 +275,8 @@ def test_memories_of_another_library_are_treated_as_those_of_one(place: Path) ->
             client, "promote", address="memory:limit", level="important"
         )
         for named in (["memory:limit"], ["docs:tea.md", "memory:limit"]):
-            assert "forgotten: the tool forget" in await refused(client, "remove", addresses=named)
-        assert "forgotten: the tool forget" in await refused(client, "remove", collection="memory")
+            assert "To delete it: the tool forget" in await refused(client, "remove", addresses=named)
+        assert "To delete it: the tool forget" in await refused(client, "remove", collection="memory")
         for tool, arguments in (
             ("remove", {"addresses": ["mine:mine.md"]}),
             ("promote", {"address": "mine:mine.md", "level": "critical"}),
@@ -326,10 +326,12 @@ def test_unknown_arguments_are_refused_naming_the_nearest(place: Path) -> None:
         wrong = await refused(client, "search", query="a", limt=3)
         assert "there is no 'limt'. Did you mean 'limit'?" in wrong
         for limit in (0, -1, 10**9):
-            assert re.search(r"limit: .* (1|100)\b", await refused(client, "search", query="a", limit=limit))
+            assert re.search(
+                r"limit must be at .* (1|100)\b", await refused(client, "search", query="a", limit=limit)
+            )
         assert "'hybrid', 'keyword' or 'semantic'" in await refused(client, "search", query="a", mode="fuzzy")
-        assert "query: field required" in await refused(client, "search")
-        assert "max_tokens: " in await refused(client, "read", address="a", max_tokens=100)
+        assert "query is needed" in await refused(client, "search")
+        assert "max_tokens must be at least" in await refused(client, "read", address="a", max_tokens=100)
         with pytest.raises(MCPError, match=r"No tool 'serch'\. Did you mean 'search'"):
             await call(client, "serch")
 
@@ -816,9 +818,9 @@ def test_a_thousand_names_get_a_bounded_answer(place: Path) -> None:
         with Library.open(place / "l.db", config=WORDS) as library:
             ids = [row.id for row in library.documents() if row.path in paths]
         assert "Removed 1,000 documents" in await ask(client, "remove", addresses=ids)
-        assert "at most 1000 items" in await refused(client, "remove", addresses=[*addresses, "one more"])
+        assert "at most 1,000 entries" in await refused(client, "remove", addresses=[*addresses, "one more"])
         got = await refused(client, "remove", addresses=["x" * 5001] * 1000)
-        assert "addresses.0: string should have at most 5000 characters" in got
+        assert "addresses.0 must have at most 5,000 characters" in got
         assert len(got) < 1000
         with pytest.raises(MCPError, match="No tool 'xxx") as told:
             await client.call_tool("x" * 100_000, {})

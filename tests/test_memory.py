@@ -498,7 +498,7 @@ def test_a_search_says_that_there_are_only_memories(library: Library) -> None:
     assert library.search("xyzzy").notes[0].startswith("No match in 1 document")
     assert library.search("deploy", paths=["b"]).notes == ("No document is within these filters: path b.",)
     library.remove("content:a.md")
-    only = "has no documents, only 1 memory. Search there with: quire recall"
+    only = "has no documents, only 1 memory. Search there with: quire recall QUERY"
     for text in ("deploy", "xyzzy"):
         with pytest.raises(NoResults, match=f"^The library {only}$"):
             library.search(text)
@@ -671,7 +671,7 @@ def test_external_documents_are_found_but_never_promoted(library: Library, tmp_p
     assert (row.kind, row.id) == ("external", id_of("external", "vendor:api.md"))
     assert {result.kind for result in library.search("penguins").results} == {"external"}
     assert {passage.path for passage in library.context("penguins").passages} == {"api.md", "b.md"}
-    with pytest.raises(SettingError, match=r"promotion: vendor:api.md is external, and those have none"):
+    with pytest.raises(SettingError, match=r"promotion: vendor:api.md is external: only your own have one"):
         library.promote("vendor:api.md", "critical")
     (vendor / "api.md").write_text("# API\n\nokapi\n")
     (vendor / "new.md").write_text("# New\n\nokapi\n")

@@ -741,7 +741,7 @@ def test_the_pdf_files_of_a_site_wait_for_the_optional_part(
         report = library.add(home, site=True)
         assert (report.added, report.failed) == (1, [])
         assert [told for told in report.warnings if "left" in told] == [
-            f"2 links were left: .pdf files need an optional part ({how}), such as {home}plant.pdf"
+            f"2 links were not followed: .pdf files need an optional part ({how}), such as {home}plant.pdf"
         ]
         assert "/docs/plant.pdf" not in web.paths()
     served(web, "plant.pdf", "/docs/other.pdf")
@@ -761,7 +761,7 @@ def test_the_pdf_files_of_an_llms_txt_wait_too(
         report = library.add(index)
         assert (report.added, report.failed) == (2, [])
         (told,) = report.warnings
-        assert told.startswith(f"2 links were left: .pdf files need an optional part ({how})")
+        assert told.startswith(f"2 links were not followed: .pdf files need an optional part ({how})")
     served(web, "plant.pdf", "/docs/more.pdf")
     assert library.refresh().added == 2
     without_pdf(monkeypatch)

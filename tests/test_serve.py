@@ -219,9 +219,9 @@ def test_a_server_without_a_library_says_so_and_makes_one(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("method", "path", "given", "status", "said"),
     [
-        ("GET", "/api/search", {}, 400, "q: field required"),
+        ("GET", "/api/search", {}, 400, "q is needed"),
         ("GET", "/api/search?q=a&limti=2", {}, 400, "Did you mean 'limit'"),
-        ("GET", "/api/search?q=a&limit=0", {}, 400, "limit: input should be greater"),
+        ("GET", "/api/search?q=a&limit=0", {}, 400, "limit must be at least 1"),
         ("GET", "/api/search?q=a&q=b", {}, 400, "given twice"),
         ("GET", "/api/search?q=a&collection=nope", {}, 404, "No collection 'nope'"),
         ("GET", "/api/search?q=%00", {}, 400, "NUL"),
@@ -237,7 +237,7 @@ def test_a_server_without_a_library_says_so_and_makes_one(tmp_path: Path) -> Non
             "/api/promote",
             {"content": '{"address": "\\ud83d", "level": "critical"}'},
             400,
-            "half a character",
+            "an incomplete character",
         ),
         ("POST", "/api/remember", {"content": '{"text": "a\\u0000"}'}, 400, "NUL"),
         ("POST", "/api/add", {"json": {"sources": ["/etc/passwd"]}}, 400, "outside the folders"),

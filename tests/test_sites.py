@@ -324,7 +324,7 @@ def test_a_sitemap_of_a_million_pages_is_bounded(web: Site, tmp_path: Path) -> N
     assert time.monotonic() - began < 20
     assert len(asked(web)) == 3
     assert "lists more than 50,000 pages" in told(report)
-    assert "pages or more are over web.max_pages = 3" in told(report)
+    assert "or more pages are over web.max_pages = 3" in told(report)
 
 
 def test_indexes_that_lead_back_and_to_other_sites_are_left(web: Site, library: Library) -> None:
@@ -407,9 +407,7 @@ def test_links_are_followed_as_deep_as_allowed(web: Site, tmp_path: Path) -> Non
     with opened(tmp_path, site_depth=1) as library:
         report = library.add(home, site=True)
         assert sorted(texts(library)) == ["docs/1.html", "docs/2.html", "docs/index"]
-        assert f"1 pages are deeper than web.site_depth = 1 and were left, such as {home}3.html" in told(
-            report
-        )
+        assert f"1 page is deeper than web.site_depth = 1 and not read, such as {home}3.html" in told(report)
 
 
 def test_robots_noindex_and_nofollow_are_obeyed(web: Site, library: Library) -> None:
@@ -422,7 +420,7 @@ def test_robots_noindex_and_nofollow_are_obeyed(web: Site, library: Library) -> 
     report = library.add(home, site=True)
     assert sorted(texts(library)) == ["docs/dead.html", "docs/index", "docs/seen.html"]
     assert "/docs/private/x.html" not in web.paths()
-    assert "1 link was left: disallowed by robots.txt, such as" in told(report)
+    assert "1 link was not followed: disallowed by robots.txt, such as" in told(report)
     assert "asks not to be indexed (noindex), such as" in told(report)
     assert counts(report)[4] == 0
     web.page("/robots.txt", b"User-agent: *\nDisallow: /\n")
@@ -478,7 +476,7 @@ def test_redirects_out_of_the_path_are_left(web: Site, library: Library) -> None
     web.page("/login", html("Login"), content_type="text/html")
     report = library.add(home, site=True)
     assert sorted(texts(library)) == ["docs/a.html", "docs/index"]
-    assert f"1 link was left: outside {home}, such as {home}out.html" in told(report)
+    assert f"1 link was not followed: outside {home}, such as {home}out.html" in told(report)
 
 
 def test_a_first_page_that_leads_elsewhere_names_the_path(web: Site, library: Library) -> None:
@@ -502,8 +500,8 @@ def test_files_and_broken_links_do_not_fail_a_site(web: Site, library: Library) 
     web.page("/docs/download", b"\0\1\2", content_type="application/zip")
     report = library.add(home, site=True)
     assert counts(report) == (2, 0, 0, 0, 0)
-    assert f"1 link was left: no such page, or not shown, such as {home}gone.html" in told(report)
-    assert f"1 link was left: not text, such as {home}download" in told(report)
+    assert f"1 link was not followed: no such page, or not shown, such as {home}gone.html" in told(report)
+    assert f"1 link was not followed: not text, such as {home}download" in told(report)
 
 
 def test_a_site_that_is_not_there_is_a_clear_error(web: Site, library: Library) -> None:
@@ -564,7 +562,7 @@ def test_a_site_whose_links_are_gone_is_kept(web: Site, library: Library) -> Non
     serve(web, {"": ()})
     report = library.refresh()
     assert (report.removed, len(library.documents())) == (0, 4)
-    assert "3 documents were kept that may be gone: half of the pages or more have no link" in told(report)
+    assert "3 documents that may be gone were kept: half of the pages or more have no link" in told(report)
     assert library.refresh(prune=True).removed == 3
 
 
@@ -577,7 +575,7 @@ def test_pages_that_fail_keep_their_old_version(web: Site, library: Library) -> 
     report = library.refresh()
     assert counts(report) == (0, 1, 2, 0, 1)
     assert sorted(texts(library)) == ["docs/a.html", "docs/b.html", "docs/c.html", "docs/index"]
-    assert "1 documents were kept that may be gone" in told(report)
+    assert "1 document that may be gone was kept" in told(report)
     assert found(library, "bees") == ["docs/b.html"]
 
 
@@ -624,7 +622,7 @@ def test_an_unlinked_page_that_is_gone_is_named_when_others_fail(web: Site, tmp_
         web.page("/deep.html", b"", status=404)
         report = library.refresh()
         assert f"{web.url('/deep.html')} the server answered 404" in told(report)
-        assert "1 documents were kept" in told(report)
+        assert "1 document that may be gone was kept" in told(report)
         assert library.refresh(prune=True).removed == 1
         assert sorted(texts(library)) == ["a.html", "b.md", "llms.txt"]
 
@@ -771,7 +769,7 @@ def test_results_of_a_page_link_to_the_anchor_of_their_heading(
     library.add(url)
     (found,) = library.search("sauer").results
     assert (found.location, found.link) == (None, f"{url}#rot%20und%20s%C3%BC%C3%9F")
-    assert f"{url}#rot" in "\n".join(render.result_lines(1, found, False))
+    assert f"{url}#rot" in "\n".join(render.result_lines(1, found))
     saved = tmp_path / "saved.html"
     saved.write_text(page, "utf-8")
     library.add(saved)

@@ -313,7 +313,9 @@ def test_a_root_that_vanishes_removes_nothing(library_url: str, docs: Path) -> N
     """Issue: a root that vanished removes nothing and says so; when it is back, it is followed again."""
     with watching(library_url, docs) as watched:
         docs.rename(docs.parent / "away")
-        assert "10 documents stay" in watched.until_note("no such file or directory")
+        assert "10 documents are no longer in their source, but kept" in watched.until_note(
+            "no such file or directory"
+        )
         assert len(watched.addresses()) == 10
         (docs.parent / "away").rename(docs)
         (docs / "d1.md").write_text("# Doc 1 is back\n")
@@ -681,7 +683,7 @@ def test_the_service_is_installed_and_removed(tmp_path: Path, docs: Path) -> Non
     (unit,) = (tmp_path / ".config" / "systemd" / "user").iterdir()
     assert out.splitlines()[0] == f"Wrote {unit}"
     assert f"systemctl --user enable --now {unit.name}" in out
-    assert "does not have QUIRE_EMBED_MODEL" in err
+    assert "does not see QUIRE_EMBED_MODEL" in err
     lines = unit.read_text().splitlines()
     assert f'ExecStart="{sys.executable}" "-P" "-m" "quire" "watch"' in lines
     assert f"WorkingDirectory={tmp_path}" in lines

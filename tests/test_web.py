@@ -611,7 +611,7 @@ def test_an_llms_full_that_is_not_whole_is_left_for_the_links(web: Site, library
     web.page("/llms-full.txt", b"# Only one\n\nOne page of many.\n")
     report = library.add(publish(web, {f"/{name}.md": f"# {name}\n" for name in "abc"}))
     assert sorted(texts(library)) == ["a.md", "b.md", "c.md", "llms.txt"]
-    assert report.warnings == ["llms-full.txt has 1 pages for 3 links, so the links were read instead."]
+    assert report.warnings == ["llms-full.txt has 1 page for 3 links, so the links were read instead."]
 
 
 def test_an_llms_full_without_an_llms_txt_is_enough(web: Site, library: Library) -> None:
@@ -663,7 +663,7 @@ def test_only_pages_of_the_same_site_are_read(web: Site, library: Library) -> No
     web.page("/a.md")
     report = library.add(web.page("/llms.txt", index("/a.md", *elsewhere)))
     assert sorted(texts(library)) == ["a.md", "llms.txt"]
-    assert report.warnings == ["2 links lead to other sites and were left."]
+    assert report.warnings == ["2 links lead to other sites: not followed."]
     assert report.failed == []
     assert not {"/x.md", "/y.md"} & set(web.paths())
 

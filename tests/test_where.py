@@ -72,7 +72,7 @@ def test_the_first_line_is_the_library_without_secrets(place: Path) -> None:
     first, why, size, memories = run(place, "where")[0].splitlines()
     assert (first, why.strip()) == (
         str(place / ".quire" / "library.db"),
-        "the nearest .quire/library.db upward",
+        "the nearest .quire/library.db in this folder or above",
     )
     assert size.strip().startswith("1 document, ")
     own = place / ".local/share/quire/library.db"

@@ -38,8 +38,8 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
 class DocumentSettings:
     """How a source is read."""
 
-    max_bytes: int = at_most(64_000_000)  # a larger source is refused
-    max_front_matter: int = at_most(65_536)  # characters; front matter that does not close by then is text
+    max_bytes: int = at_most(64_000_000)  # bytes; a larger file is refused
+    max_front_matter: int = at_most(65_536)  # characters; longer front matter counts as text
 
     def __post_init__(self) -> None:
         _within("max_bytes", self.max_bytes, 1, 2**40)
@@ -58,16 +58,16 @@ class DocumentSettings:
 class FileSettings:
     """Which files of a folder are read. Patterns are those of .gitignore, from the folder of quire.toml."""
 
-    include: tuple[str, ...] = ()  # patterns as in .gitignore; only files that match one are read
-    exclude: tuple[str, ...] = ()  # patterns as in .gitignore; files that match one are left out
+    include: tuple[str, ...] = ()  # patterns as in .gitignore; only files that match are read
+    exclude: tuple[str, ...] = ()  # patterns as in .gitignore; files that match are left out
 
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings:
     """What preparing one document may cost."""
 
-    max_seconds: float = at_most(120.0)  # seconds that one document may take to prepare
-    max_memory: int = at_most(2_000_000_000)  # bytes that a worker may use while it prepares a document
+    max_seconds: float = at_most(120.0)  # seconds to prepare one document
+    max_memory: int = at_most(2_000_000_000)  # bytes of memory to prepare one document
 
     def __post_init__(self) -> None:
         _within("max_seconds", self.max_seconds, 0.001, 86_400)
@@ -82,7 +82,7 @@ class IngestSettings:
 class TreeSettings:
     """How headings are named."""
 
-    slug_style: str = "ascii"  # "github" keeps letters of every script
+    slug_style: str = "ascii"  # of headings in addresses; "github" keeps letters of every script
 
     def __post_init__(self) -> None:
         _one_of("slug_style", self.slug_style, ("ascii", "github"))
@@ -92,7 +92,7 @@ class TreeSettings:
 class TokenSettings:
     """How tokens are counted."""
 
-    counter: str = "chars"  # "words" counts words, "bpe" is exact for OpenAI's models, in budgets too
+    counter: str = "chars"  # "chars" estimates, "words" counts words, "bpe" is exact for OpenAI's models
 
     def __post_init__(self) -> None:
         _one_of("counter", self.counter, ("chars", "words", "bpe"))
@@ -107,7 +107,7 @@ class NodesSettings:
 class AutoSettings:
     """Sections, cut where they are long. The size is chosen by search: see bench/README.md."""
 
-    max_tokens: int = 800  # no chunk is larger; text is packed to half of it
+    max_tokens: int = 800  # the largest chunk; short blocks are joined up to half of it
 
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 8, 1_000_000)
@@ -127,10 +127,10 @@ class SectionsSettings:
 class WindowsSettings:
     """Overlapping runs of sentences."""
 
-    max_tokens: int = 768  # overlap included
-    overlap: float = 0.10  # the share of max_tokens that neighbours have in common
-    min_chars: int = 100  # a shorter tail joins its neighbour
-    oversize: str = "split"  # "keep" lets a sentence over max_tokens stand alone
+    max_tokens: int = 768  # the largest chunk, with its overlap
+    overlap: float = 0.10  # the share of max_tokens that neighbouring chunks have in common
+    min_chars: int = 100  # a last chunk that is shorter joins the one before it
+    oversize: str = "split"  # "split" cuts a sentence over max_tokens, "keep" leaves it whole
 
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 1, 100_000_000)
@@ -143,7 +143,7 @@ class WindowsSettings:
 class HeadersSettings:
     """H2 and H3 sections of long documents."""
 
-    threshold_lines: int = 500  # a document of so many lines or fewer is one chunk
+    threshold_lines: int = 500  # a document with at most this many lines is one chunk
     max_lines: int = 1000  # a longer section is cut between paragraphs
 
     def __post_init__(self) -> None:
@@ -179,18 +179,18 @@ class ChunkSettings:
 class WebSettings:
     """How pages are fetched and sites are read."""
 
-    max_bytes: int = at_most(64_000_000)  # decompressed; a larger page is refused
-    deadline: float = at_most(60.0)  # seconds for one page, with redirects and retries, without waits
-    redirects: int = at_most(5)  # that are followed to one page
-    retries: int = at_most(3)  # after 1, 2 and 4 s, or what the server asks for
-    per_host: int = at_most(4)  # requests at once to one host
+    max_bytes: int = at_most(64_000_000)  # of a page, decompressed; a larger one is refused
+    deadline: float = at_most(60.0)  # seconds for one page, with redirects and retries, without pauses
+    redirects: int = at_most(5)  # the most redirects that are followed to one page
+    retries: int = at_most(3)  # the most retries, after 1, 2 and 4 s, or when the server says
+    per_host: int = at_most(4)  # the most parallel requests to one host
     user_agent: str = guarded(f"quire/{VERSION}")  # the name that Quire tells web servers
-    allow_hosts: tuple[str, ...] = guarded(())  # may be private, on any port; "host:port" opens one port
-    proxy: str = guarded("")  # the proxies of the environment are not used
-    max_pages: int = at_most(1000)  # of one site
-    max_depth: int = at_most(1)  # steps from llms.txt: 1 is the pages it names, 2 also what those link to
-    site_depth: int = at_most(10)  # steps of links from the pages that --site starts with
-    concurrency: int = at_most(8)  # pages under way at once
+    allow_hosts: tuple[str, ...] = guarded(())  # hosts with private addresses; "host:port" allows one port
+    proxy: str = guarded("")  # the URL of a proxy; those of the environment are not used
+    max_pages: int = at_most(1000)  # the most pages of one site
+    max_depth: int = at_most(1)  # 1 reads the pages that llms.txt names, 2 also those that they link to
+    site_depth: int = at_most(10)  # the most links between a page and the first pages, for --site
+    concurrency: int = at_most(8)  # the most pages that are read in parallel
 
     def __post_init__(self) -> None:
         _within("max_bytes", self.max_bytes, 1, 2**40)
@@ -208,9 +208,9 @@ class WebSettings:
 class GitSettings:
     """What reading one repository may cost. Hosts and the proxy are those of [web]."""
 
-    max_bytes: int = at_most(1_000_000_000)  # of a clone, packed, and of the documents that are read from it
-    deadline: float = at_most(600.0)  # seconds to fetch it and to read its documents
-    max_files: int = at_most(500_000)  # of a repository, or of the folder of it that is named
+    max_bytes: int = at_most(1_000_000_000)  # of a clone, packed; also of the documents that are read from it
+    deadline: float = at_most(600.0)  # seconds to fetch a repository and to read its documents
+    max_files: int = at_most(500_000)  # the most files of a repository, or of the folder that is named
 
     def __post_init__(self) -> None:
         _within("max_bytes", self.max_bytes, 1, 2**40)
@@ -230,14 +230,14 @@ class EmbedSettings:
     model: str = guarded(
         "", free=_LOCAL
     )  # deep, static, none, ollama/NAME, openai/NAME, a folder; "": the library's
-    url: str = guarded("")  # of the server, where it is not the usual one
-    key: str = secret("")  # for the server; better in QUIRE_EMBED_KEY than in a file
-    query_prefix: str = guarded("")  # some models want words before a question
-    document_prefix: str = guarded("")  # and before a text
-    max_tokens: int = at_most(512)  # that a model behind HTTP reads at once; longer texts go in windows
-    batch: int = at_most(32)  # texts in a request
-    parallel: int = at_most(4)  # requests at once; if it is not set, OLLAMA_NUM_PARALLEL counts for Ollama
-    timeout: float = at_most(60.0)  # seconds for a request
+    url: str = guarded("")  # of the server of the model; empty: the usual one
+    key: str = secret("")  # the key for that server; better in QUIRE_EMBED_KEY than in a file
+    query_prefix: str = guarded("")  # some models need this before a question
+    document_prefix: str = guarded("")  # some models need this before a text
+    max_tokens: int = at_most(512)  # of one text for a model on a server; longer texts are cut into windows
+    batch: int = at_most(32)  # texts in one request
+    parallel: int = at_most(4)  # parallel requests; for Ollama, OLLAMA_NUM_PARALLEL if this is not set
+    timeout: float = at_most(60.0)  # seconds for one request
     ollama_parallel: int = field(default=0, metadata=policy.INTERNAL)  # OLLAMA_NUM_PARALLEL, if it counts
 
     def __post_init__(self) -> None:
@@ -257,25 +257,25 @@ MODES = ("hybrid", "keyword", "semantic")
 class SearchSettings:
     """How hits become results."""
 
-    mode: str = "hybrid"  # by words and by meaning; "keyword" or "semantic" for one of them
-    limit: int = 10  # results
-    fresh: bool | None = guarded(None, free=(False,))  # read changed files again first; unset: only over MCP
-    log: bool = guarded(False, free=(False,))  # keep which results of your searches you read, for quire eval
-    rerank: bool = False  # read the ten best again, for a better order; it takes 0.3 s on two cores
-    candidates: int = at_most(100)  # chunks that are ranked
-    meaning: float | None = None  # weight of a cosine, where the best match by words is 1; unset: the model's
-    meaning_unknown: float = 0.0  # the same if the model does not know the query's language; 0: words only
+    mode: str = "hybrid"  # by words and meaning; "keyword": words only; "semantic": meaning only
+    limit: int = 10  # how many results
+    fresh: bool | None = guarded(None, free=(False,))  # read changed files first; unset: only over MCP
+    log: bool = guarded(False, free=(False,))  # log your searches and what you read, for quire eval
+    rerank: bool = False  # reorder the ten best with a second model; takes 0.3 s on two cores
+    candidates: int = at_most(100)  # how many chunks are ranked
+    meaning: float | None = None  # weight of the cosine, if the best match by words is 1; unset: the model's
+    meaning_unknown: float = 0.0  # the same in a language that the model does not know; 0: words only
     min_cosine: float = 0.2  # chunks below this cosine similarity are dropped
-    neighbours: float = 0.05  # how much the parts around one count in a section that was cut
-    document_evidence: float = 0.0  # how much the rest of a document counts for each of its chunks
-    fusion: str = "sum"  # of words and meaning: "sum" of scores, "rrf" of ranks, or "meaning" as in recall
-    max_result_tokens: int = 800  # of four characters: what is larger is returned in parts
-    merging: str = "bounded"  # how sections merge; "ra" merges by plain sums, with no bound and no floor
-    merge_from: float = 0.8  # of the best score in its document: a weaker section is not merged
-    sharpness: float = 8.0  # scores are raised to this power before those of siblings are added
-    aggregation_threshold: float = 0.5  # siblings merge when a larger share of them matches
+    neighbours: float = 0.05  # weight of the neighbouring parts of a section that was cut
+    document_evidence: float = 0.0  # weight of the rest of the document for each of its chunks
+    fusion: str = "sum"  # "sum" adds scores, "rrf" ranks; "meaning" ranks by meaning first, as recall does
+    max_result_tokens: int = 800  # of four characters; a larger section is returned in parts
+    merging: str = "bounded"  # "bounded" limits merged sections; "ra" adds scores without limits
+    merge_from: float = 0.8  # share of the best score in the document that a section needs to merge
+    sharpness: float = 8.0  # scores are raised to this power before siblings are added up
+    aggregation_threshold: float = 0.5  # siblings merge if more than this share of them matches
     min_aggregation_matches: int = 2
-    score_cap_multiplier: float = 2.0  # a merged section scores at most so many times its best child
+    score_cap_multiplier: float = 2.0  # the most that a merged section scores, in scores of its best child
 
     def __post_init__(self) -> None:
         _one_of("mode", self.mode, MODES)
@@ -300,8 +300,8 @@ class SearchSettings:
 class ContextSettings:
     """What goes into a context pack."""
 
-    max_tokens: int = 4000  # of the pack, citations included
-    threshold: float = 0.3  # of the best score: a weaker match is left out
+    max_tokens: int = 4000  # of a pack, with its citations
+    threshold: float = 0.3  # share of the best score that a match needs to be in a pack
 
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 1, 10_000_000)
@@ -328,7 +328,7 @@ SIMILAR = {"static": 0.7, "deep": 0.7}
 class MemorySettings:
     """What is told of memories and knowledge."""
 
-    similar: float | None = None  # the cosine of entries that say nearly the same; unset: the model's
+    similar: float | None = None  # cosine from which entries count as nearly the same; unset: the model's
 
     def __post_init__(self) -> None:
         _within("similar", self.similar or 0.0, 0, 1)
@@ -342,10 +342,10 @@ class MemorySettings:
 class WatchSettings:
     """When `quire watch` compares sources with the library."""
 
-    debounce: float = at_least(0.5)  # seconds without another change, before changed files are read
-    reconcile: float = at_least(600.0)  # seconds between comparisons of all files and folders
-    poll: float = at_least(30.0)  # seconds between them where the system does not report changes
-    pages: float = at_least(86_400.0)  # seconds after which pages, sites and repositories are read again
+    debounce: float = at_least(0.5)  # seconds without a change before changed files are read
+    reconcile: float = at_least(600.0)  # seconds between two comparisons of all files and folders
+    poll: float = at_least(30.0)  # the same where the system does not report changes
+    pages: float = at_least(86_400.0)  # seconds until pages, sites and repositories are read again
 
     def __post_init__(self) -> None:
         _within("debounce", self.debounce, 0.01, 60)
@@ -358,13 +358,13 @@ class WatchSettings:
 class ServeSettings:
     """Who may reach `quire serve` and `quire mcp --http`, and what a request may cost."""
 
-    allowed_hosts: tuple[str, ...] = guarded(())  # more names of the server, such as docs.example.com
+    allowed_hosts: tuple[str, ...] = guarded(())  # other names of the server, such as docs.example.com
     allowed_origins: tuple[str, ...] = guarded(())  # sites whose pages may call it: https://a.example.com
-    trusted_proxies: tuple[str, ...] = guarded(())  # addresses or networks whose X-Forwarded-For counts
-    rate: float = at_most(50.0)  # requests a second for each key; twice as many at once
-    max_bytes: int = at_most(64_000_000)  # of a request
-    timeout: float = at_most(30.0)  # seconds until a request that reads is given up
-    log_queries: bool = guarded(False, free=(False,))  # write what people search for to the access log
+    trusted_proxies: tuple[str, ...] = guarded(())  # addresses or networks whose X-Forwarded-For is believed
+    rate: float = at_most(50.0)  # requests a second for each key; bursts of twice as many
+    max_bytes: int = at_most(64_000_000)  # of the body of a request
+    timeout: float = at_most(30.0)  # seconds until a request that reads is stopped
+    log_queries: bool = guarded(False, free=(False,))  # write queries to the access log
 
     def __post_init__(self) -> None:
         _within("rate", self.rate, 0.01, 1_000_000)
@@ -384,8 +384,8 @@ class Project:
 class Config:
     """All settings of one library or one command."""
 
-    library: str = within_folder("")  # the library to use unless -L or QUIRE_LIBRARY names one
-    collection: str = ""  # the collection for sources inside the project's folder, unless -c names one
+    library: str = within_folder("")  # the library, unless -L or QUIRE_LIBRARY names one
+    collection: str = ""  # for sources in the project's folder, unless -c names one
     document: DocumentSettings = field(default_factory=DocumentSettings)
     files: FileSettings = field(default_factory=FileSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)

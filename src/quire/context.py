@@ -22,6 +22,7 @@ from quire import sentences
 from quire.config import ContextSettings
 from quire.errors import SettingError, nearest
 from quire.location import Places, link_to
+from quire.plural import counted
 from quire.tokens import Counter
 from quire.tree import Section, Tree
 
@@ -230,7 +231,7 @@ class _Packing:
         if any(took) or self._take_beginning(whole, budget):
             tokens = self.counter.count(source.text, 0, size)
             self.notes.append(
-                f"{source.address} is critical and has {tokens:,} tokens: only a part of it is here."
+                f"{source.address} is critical and has {counted(tokens, 'token')}: only a part of it is here."
             )
         else:
             self._leave_out(whole)
@@ -298,7 +299,7 @@ class _Packing:
             return False
         if piece.reason == "match":
             tokens = self.counter.count(text, start, piece.end)
-            self.notes.append(f"{piece.name} has {tokens:,} tokens: only its beginning is here.")
+            self.notes.append(f"{piece.name} has {counted(tokens, 'token')}: only its beginning is here.")
         return True
 
     def _is_scant(self, piece: _Piece) -> bool:
@@ -325,11 +326,13 @@ class _Packing:
                 self._leave_out(gone)
         if self.left_out and not passages:
             least = f"the least of what was found needs {self._needed:,}"
-            self.notes.append(f"Nothing fits in {self.budget:,} tokens: {least}. Raise max_tokens.")
+            self.notes.append(f"Nothing fits in {counted(self.budget, 'token')}: {least}. Raise max_tokens.")
         elif self.left_out:
             number, first = len(self.left_out), self.left_out[0]
             what = f"{first} did" if number == 1 else f"{number:,} matches, {first} the first of them, did"
-            self.notes.append(f"{what} not fit in {self.budget:,} tokens. Raise max_tokens for more.")
+            self.notes.append(
+                f"{what} not fit in {counted(self.budget, 'token')}. Raise max_tokens for more."
+            )
         return passages
 
     def _passages(self) -> tuple[Passage, ...]:

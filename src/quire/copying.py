@@ -8,12 +8,14 @@ vectors come with their documents, others after them.
 from __future__ import annotations
 
 import hashlib
+import shlex
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 
 from quire.embed.base import STATIC, packed
 from quire.errors import Damaged, LibraryError
+from quire.plural import counted
 from quire.progress import Progress, Silent
 from quire.sources.entries import KINDS
 from quire.stores import (
@@ -56,7 +58,9 @@ def copy(source: Store, target: Store, name: str, progress: Progress | None = No
     there, rows = _facts(target), source.documents(Filters())
     facts = _facts(source)
     missing = [row for row in rows if there.get(row.id) != facts[row.id]]
-    progress.begin(f"copying {len(missing):,} documents", sum(row.length for row in missing), "bytes")
+    progress.begin(
+        f"copying {counted(len(missing), 'document')}", sum(row.length for row in missing), "bytes"
+    )
     damaged = dict[str, str]()
     for batch in _batches(missing):
         target.write(list(_readable(source, batch, damaged)))
@@ -228,4 +232,5 @@ def _compare(source: Store, target: Store, rows: Iterable[DocumentRow], name: st
         found = arrived.get(row.id)
         same = found and hashlib.sha256(target.source(found.seq)).hexdigest() == row.checksum
         if not same or there[row.id] != facts[row.id]:
-            raise LibraryError(name, f"{row.address} is not what was sent. Copy it again: quire copy --to")
+            again = f"To copy it again: quire copy --to {shlex.quote(name)}"
+            raise LibraryError(name, f"{row.address} did not arrive as it was sent. {again}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import secrets
+import shlex
 import shutil
 import sqlite3
 import tempfile
@@ -31,6 +32,7 @@ from quire.library import Library
 from quire.library.backups import remove, swap
 from quire.links import ALIASES, link_names
 from quire.location import Places
+from quire.plural import counted
 from quire.progress import Progress, Silent
 from quire.sources.contents import is_converted
 from quire.sources.entries import KINDS
@@ -121,7 +123,7 @@ def _difference(store: Store, row: DocumentRow, config: Config) -> str:
     first = row.seq * MAX_CHUNKS
     chunks = [one for _, one in sorted(store.chunks(range(first, first + row.chunk_count)).items())]
     if len(chunks) != row.chunk_count:
-        return f"{row.chunk_count - len(chunks):,} of its chunks are not there"
+        return f"{counted(row.chunk_count - len(chunks), 'chunk is', 'chunks are')} missing"
     if row.made_by != made_by(config):
         return ""  # other rules cut it: what they gave is not known
     document = Document.restored(
@@ -168,7 +170,8 @@ def _outdated(library: Library) -> Iterator[Problem]:
     active = active_model(store.models())
     for model in store.models():
         if model.active and (missing := store.count_unembedded(model)):
-            yield Problem("vectors", f"of {model.name} are missing for {missing:,} chunks", "quire embed")
+            what = f"of {model.name} are missing for {counted(missing, 'chunk')}"
+            yield Problem("vectors", what, "quire embed")
     if active and (problem := library.model_problem()):
         instant = active_model(store.models(), instant=True)
         serves = instant.name if instant and not store.count_unembedded(instant) else "words alone"
@@ -176,7 +179,7 @@ def _outdated(library: Library) -> Iterator[Problem]:
     for source in store.sources():
         if source.type in ("file", "folder") and not os.path.lexists(source.place):
             problem = f"{source.place} is gone; its documents are kept"
-            yield Problem("sources", problem, f"quire sources remove {source.place}")
+            yield Problem("sources", problem, f"quire sources remove {shlex.quote(source.place)}")
 
 
 def _disk(library: Library) -> Iterator[Problem]:
@@ -370,7 +373,7 @@ class _Copy:
             for seq in range(1, self._last() + 1):
                 with suppress(*_FAULTS):
                     found += self.old.documents_by_row([seq]).values()
-            self.notes.append("Some documents may be missing that nothing names any more.")
+            self.notes.append("Some documents may be missing, because the list of documents is damaged.")
             return found
 
     def _last(self) -> int:
@@ -432,7 +435,9 @@ class _Copy:
         try:
             copying.copy_sources(self.old, self.target, self.good)
         except _FAULTS:
-            self.notes.append("It is not known which source holds which document. A refresh finds out.")
+            self.notes.append(
+                "It is not known which source each document came from. To find out: quire refresh"
+            )
         unknown = sorted({row.root for row in [*self.good, *self.bad] if row.root} - known)
         if not known and unknown:
             self.notes.append(f"No source is left. Add them again: {', '.join(unknown)}")

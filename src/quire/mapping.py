@@ -14,6 +14,7 @@ from math import ceil
 import numpy as np
 
 from quire import projection, regions
+from quire.plural import counted
 from quire.projection import Floats, Neighbours
 from quire.regions import Label
 from quire.stores import DocumentRow
@@ -74,7 +75,7 @@ def _notes(shown: int, rows: int, among: int) -> tuple[str, ...]:
     if not shown:
         notes.append("Nothing is embedded, so there is no map. Embed the library with: quire embed")
     elif left := rows - shown:
-        what = "1 document is" if left == 1 else f"{left:,} documents are"
+        what = counted(left, "document is", "documents are")
         notes.append(f"{what} not shown: without text, or not embedded yet.")
     return tuple(notes)
 

@@ -6,6 +6,7 @@ of a search have its vectors; until then the instant one does. Without either, w
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from quire.config import SearchSettings
 from quire.embed import CUSTOM
 from quire.embed.base import Embedder
 from quire.errors import EmbeddingError, SettingError
+from quire.plural import counted
 from quire.query import Query
 from quire.stores import Filters, Model, Store
 
@@ -110,8 +112,8 @@ def _vector(found: Meaning, asked: Query) -> Vectors:
         raise EmbeddingError(name, found.problem.removeprefix(f"{name}: "))
     vector = found.embedder.embed_query(asked.words)
     if len(vector) != size:
-        problem = f"returns {len(vector)} dimensions; this library has {size}."
-        raise EmbeddingError(name, f"{problem} Embed it again: quire embed --model {name}")
+        problem = f"returns {counted(len(vector), 'dimension')}; this library has {size:,}."
+        raise EmbeddingError(name, f"{problem} Embed it again: quire embed --model {shlex.quote(name)}")
     return vector
 
 
@@ -122,6 +124,5 @@ def _instead(found: Meaning | None, problem: object) -> str:
 
 def _unembedded(store: Store, model: Model) -> str:
     how = "Library.set_vector" if model.name == CUSTOM else "quire embed"
-    missing = store.count_unembedded(model)
-    some = "1 chunk is" if missing == 1 else f"{missing:,} chunks are"
+    some = counted(store.count_unembedded(model), "chunk is", "chunks are")
     return f"Searched by words only: {some} not embedded yet. Go on with: {how}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from quire.plural import counted
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
@@ -47,3 +49,10 @@ class Silent:
 
     def changed(self, change: DocumentChange) -> None:
         """Say nothing."""
+
+
+def how_far(done: float, total: float, unit: str) -> str:
+    """`3 of 12 chunks`, `1 of 1 page`, `1.2 of 3.4 MB`."""
+    if unit == "bytes":
+        return f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+    return f"{done:,.0f} of {counted(round(total), unit.removesuffix('s'))}"

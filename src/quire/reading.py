@@ -9,6 +9,7 @@ from quire.config import Config
 from quire.document import Document
 from quire.errors import NoResults
 from quire.freshness import is_stale
+from quire.plural import counted
 from quire.result import Reading
 from quire.stores import MAX_CHUNKS, DocumentRow, SectionRow, Store
 from quire.tokens import Counter, budget_counter
@@ -97,7 +98,8 @@ def _cited(
         end = _cut(count, source.text, start, end, max_tokens)
     if end < whole:
         left, line = count.count(source.text, end, whole), source.lines_at([end])[0]
-        notes.append(f"{left:,} tokens from line {line} on were left out; raise max_tokens for {address}")
+        what = counted(left, "token was", "tokens were")
+        notes.append(f"{what} left out, from line {line:,} on. Raise max_tokens for {address}")
     places = sorted({start, max(start, end - 1), end})
     byte_of = dict(zip(places, source.bytes_at(places), strict=True))
     line_of = dict(zip(places, source.lines_at(places), strict=True))

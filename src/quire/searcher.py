@@ -440,7 +440,7 @@ def _check_documents(store: Store, filters: Filters) -> None:
         return
     where = f"Collection {filters.collection}" if filters.collection else "The library"
     if has := _counted_kinds(store.documents(Filters(filters.collection, KINDS))):
-        said = f"{where} has no documents, only {has}. Search there with: quire recall"
+        said = f"{where} has no documents, only {has}. Search there with: quire recall QUERY"
         raise NoResults(said, missing="documents")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from os.path import exists, isfile  # unlike those of Path, they return False without permission
 from pathlib import Path
@@ -42,9 +42,35 @@ def load(folder: Path | None = None, environ: Mapping[str, str] | None = None) -
         config = _with_project(config, file, trust.Records.read(variables), notes)
         trusted += [file] if config.project and config.project.trusted else []
     config = _with_variables(config, variables, notes)
-    if not ("QUIRE_EMBED_PARALLEL" in variables or any(file.sets("embed", "parallel") for file in trusted)):
+    if not ("QUIRE_EMBED_PARALLEL" in variables or any("embed.parallel" in file.names for file in trusted)):
         config = _with_ollama(config, variables, notes)
     return Loaded(config, tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What sets some settings: the user's file, the project's file, or a variable."""
+
+    kind: str  # user, project or variable
+    place: str  # the path of the file, or the name of the variable
+    names: tuple[str, ...]  # of the settings
+    ignored: tuple[str, ...] = ()  # of those that an untrusted file may not set
+
+
+def layers(folder: Path | None = None, environ: Mapping[str, str] | None = None) -> list[Layer]:
+    """What sets the active settings in a folder. Later layers override earlier ones."""
+    environ = os.environ if environ is None else environ
+    own, project = _own_settings(environ), project_file(folder, environ)
+    found = [Layer("user", str(own.path), own.names)] if own else []
+    if project:
+        file = read_settings(project)
+        is_trusted = trust.Records.read(environ).holds(file.path, file.source)
+        ignored = () if is_trusted else tuple(file.narrowing(user_settings(environ))[1])
+        names = tuple(name for name in file.names if name not in ignored)
+        found.append(Layer("project", str(file.path), names, ignored))
+    known = variables()
+    given = sorted(known.keys() & environ.keys())
+    return found + [Layer("variable", name, (".".join(known[name]),)) for name in given]
 
 
 def project_file(folder: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
@@ -90,13 +116,22 @@ class SettingsFile(NamedTuple):
         except SettingError as problem:
             raise SettingError(f"{self.path}: {problem.name}", problem.details["problem"]) from None
 
-    def sets(self, table: str, name: str) -> bool:
-        """Whether the file sets a setting of a table."""
-        return name in self.content.get(table, {})
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The settings that the file sets, such as chunk.auto.max_tokens."""
+        return tuple(_names(self.content))
 
     def narrowing(self, config: Config) -> tuple[Config, dict[str, Any]]:
         """Settings with the changes that need no trust, and the values that need it, by name."""
         return policy.narrowed(config, self.over(config), str(self.path.parent))
+
+
+def _names(content: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from _names(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
 
 
 def read_settings(path: Path) -> SettingsFile:

@@ -20,6 +20,7 @@ from quire.errors import NoResults, NotFound, SettingError, SourceError, Unreada
 from quire.ingest import apply, named, pages, remaking, removing, repositories
 from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Item, Plan
 from quire.ingest.report import Report
+from quire.plural import counted
 from quire.progress import Progress
 from quire.sources import files, names
 from quire.sources.files import Skipped
@@ -314,15 +315,9 @@ def _why_kept(gone: str) -> str:
 
 def _kept_line(plan: Plan) -> str:
     number = len(plan.of(KEEP))
-    if number == 1:
-        return (
-            f"1 document stays though its source no longer has it, because {plan.problem}."
-            " To remove it: quire refresh --prune"
-        )
-    return (
-        f"{number:,} documents stay though their source no longer has them, because {plan.problem}."
-        " To remove them: quire refresh --prune"
-    )
+    stay = counted(number, "document is no longer in its source", "documents are no longer in their source")
+    them = "it" if number == 1 else "them"
+    return f"{stay}, but kept, because {plan.problem}. To remove {them}: quire refresh --prune"
 
 
 def plans(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from urllib.parse import urlsplit
 from quire.config import MOST_TOKENS, EmbedSettings
 from quire.embed.base import unit
 from quire.errors import EmbeddingError, SettingError
+from quire.plural import counted
 from quire.sentences import word_edge
 
 if TYPE_CHECKING:
@@ -158,7 +160,9 @@ class _Server(ABC):
                 vectors[place] = outcome
         if refused:
             first, why = next(iter(refused.items()))
-            problem = f"{len(refused):,} of {len(texts):,} texts cannot be embedded. At {first}: {why}"
+            problem = (
+                f"{len(refused):,} of {counted(len(texts), 'text')} cannot be embedded. At {first}: {why}"
+            )
             raise EmbeddingError(self.name, problem, tuple(refused), vectors)
         return vectors
 
@@ -227,7 +231,9 @@ class _Server(ABC):
         except (LookupError, TypeError, ValueError, RecursionError):
             raise self._strange(answer) from None
         if len(rows) != len(texts):
-            raise self._error(f"{self._url} gave {len(rows)} vectors for {len(texts)} texts.")
+            raise self._error(
+                f"{self._url} gave {counted(len(rows), 'vector')} for {counted(len(texts), 'text')}."
+            )
         self._check_dimension(rows)
         return [_unit(row) for row in rows]
 
@@ -255,7 +261,7 @@ class _Server(ABC):
         if wrong:
             raise self._error(
                 f"expected vectors of {expected:,} numbers, got {wrong[0]:,}: the model is not what it was. "
-                f"Embed everything again with: quire embed --model {self.name}"
+                f"Embed everything again with: quire embed --model {shlex.quote(self.name)}"
             )
 
     def _answer(self, texts: list[str]) -> _Answer:

@@ -40,6 +40,7 @@ from quire.ingest.plan import (
 )
 from quire.ingest.prepare import FileJob, Outcome, Same, examined, failed_by, made_by, prepared
 from quire.ingest.report import Report
+from quire.plural import counted
 from quire.progress import DocumentChange, Progress, Silent
 from quire.sources import contents, files
 from quire.sources.files import FoundFile, Seen, Skipped, Wanted
@@ -293,7 +294,7 @@ class _Run:
         originals = _originals(self.store, [item.row for item in items if item.row])
         jobs = [self._job(item, originals) for item in items]
         rows = {item.path: item.row for item in items}
-        what = f"indexing {len(jobs):,} files" if len(jobs) != 1 else "indexing 1 file"
+        what = f"indexing {counted(len(jobs), 'file')}"
         self.progress.begin(what, sum(job.found.size for job in jobs), "bytes")
         batch, size = list[Prepared](), 0
         for job, outcome in prepared(jobs, self.config):

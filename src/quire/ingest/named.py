@@ -287,7 +287,8 @@ def _check_move(known: list[SourceRow], old: str, new: str, type: str) -> None:
         was = "a file" if of_file else "a folder"
         raise SettingError("sources", f"{new} is a {type}, and {old} was {was}")
     if any(s.place == new and s.type in _ON_DISK for s in known):
-        raise SettingError("sources", f"{new} is a source already. Remove one: quire sources remove")
+        remove = f"To remove it: quire sources remove {shlex.quote(new)}"
+        raise SettingError("sources", f"{new} is a source already. {remove}")
 
 
 def _old_place(store: Store, old: str) -> str:

@@ -28,6 +28,7 @@ from quire.ingest.plan import ADD, KEEP, REMAKE, REMOVE, SKIP, UPDATE, Item, Pla
 from quire.ingest.prepare import failed_by, made_by, prepare
 from quire.ingest.report import Report
 from quire.ingest.spool import Spool
+from quire.plural import counted
 from quire.progress import DocumentChange, Progress, Silent
 from quire.sources import contents, ignore, names
 from quire.sources.files import Skipped
@@ -218,7 +219,8 @@ def _gone(
     sure = [row for row in wanted if prune and row.url in visit.gone]
     if gone and (unsure := visit.unsure or _many_gone(gone, own, source, prune)):
         if kept := {row.seq for row in gone} - {row.seq for row in sure}:
-            visit.notes.append(f"{len(kept):,} documents were kept that may be gone: {unsure}.")
+            what = counted(len(kept), "document that may be gone was", "documents that may be gone were")
+            visit.notes.append(f"{what} kept: {unsure}.")
         gone = []
     return list({row.seq: row for row in (*unwanted, *gone, *sure)}.values())
 

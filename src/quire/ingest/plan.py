@@ -18,6 +18,7 @@ from quire import redact
 from quire.document import format_of
 from quire.errors import Refused
 from quire.fingerprint import why_remade
+from quire.plural import counted
 from quire.sources.contents import is_converted
 from quire.sources.files import SECRETS, FoundFile, PassedOver, Seen, Skipped
 from quire.stores import DocumentRow, SourceRow
@@ -262,9 +263,8 @@ class _Draft:
             return self.rules.problem or "nothing is removed here"
         held = self.rules.members or sum(1 for _ in self._members())
         if 2 * gone >= held:
-            are = "is" if gone == 1 else "are"
             how = "ignored or missing" if any(map(self._passed, self.gone)) else "missing"
-            return f"{gone:,} of its {held:,} document{'s'[: held > 1]} {are} {how} at once"
+            return f"{gone:,} of its {counted(held, 'document')} {'is' if gone == 1 else 'are'} {how} at once"
         return ""
 
 

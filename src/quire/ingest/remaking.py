@@ -14,6 +14,7 @@ from quire.ingest import named
 from quire.ingest.plan import REMAKE, Item, Plan
 from quire.ingest.prepare import failed_by, made_by, prepare_alone
 from quire.ingest.report import Report
+from quire.plural import counted
 from quire.progress import Progress
 from quire.stores import DocumentRow, Filters, SourceRow, Store
 
@@ -25,7 +26,9 @@ def remake_words(store: Store, remake: bool, progress: Progress | None) -> list[
         return []
     if store.is_shared and not remake:
         return [f"Words are not remade, though {because}. To remake them: quire refresh --remake"]
-    return [f"The words of {store.remake_words(progress):,} documents were remade, because {because}."]
+    return [
+        f"The words of {counted(store.remake_words(progress), 'document')} were remade, because {because}."
+    ]
 
 
 def remake_texts(store: Store, config: Config, remake: bool) -> Report:

@@ -106,7 +106,7 @@ def _check_name(name: str, value: str) -> None:
         raise SettingError(name, f"has {len(value):,} characters; the most is {MAX_NAME:,}")
     told = value.replace("\0", "") if name in _ADDRESSES else value
     if storable(told) != told:
-        raise SettingError(name, "holds NUL or half a character. Name another")
+        raise SettingError(name, "holds a NUL or an incomplete character. Name another")
 
 
 def _check_place(name: str, value: str | os.PathLike[str]) -> None:
@@ -116,4 +116,4 @@ def _check_place(name: str, value: str | os.PathLike[str]) -> None:
     except UnicodeEncodeError:
         is_name = False
     if not is_name:
-        raise SettingError(name, "is not a valid file name: it holds NUL or half a character")
+        raise SettingError(name, "is not a valid file name: it holds a NUL or an incomplete character")

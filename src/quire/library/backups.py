@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shlex
 import sqlite3
 import time
 from contextlib import closing, suppress
@@ -33,7 +34,7 @@ class Backups(OpenLibrary):
         """
         place = Path(to)
         if os.path.lexists(place):
-            raise LibraryError(str(place), "is there already. Name a file that is not")
+            raise LibraryError(str(place), "exists already. Name a new file")
         part = f"{place}.part-{secrets.token_hex(4)}"
         try:
             place.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +70,7 @@ class Backups(OpenLibrary):
 
         path, found = os.fspath(url), os.fspath(backup)
         if "://" in path:
-            how = f"To copy a backup into an empty one: quire copy -L {found} --to URL"
+            how = f"To copy a backup into an empty one: quire copy -L {shlex.quote(found)} --to URL"
             raise LibraryError(path, f"is on a server, which restores its own backups. {how}")
         check_sound(found)
         _check_replaceable(path)

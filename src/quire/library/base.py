@@ -175,7 +175,7 @@ class OpenLibrary:
                 log.warning("%s", left)
         except LibraryError as problem:
             why = problem.details["problem"].removeprefix("nothing was written: ")
-            how = "To erase it once that is mended: quire remove --purge"
+            how = "To erase it once that is repaired: quire remove --purge"
             raise LibraryError(self.url, f"it was removed, but is not erased yet: {why}. {how}") from problem
 
     def _document(self, address: str) -> tuple[DocumentRow, str]:

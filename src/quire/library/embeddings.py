@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -18,6 +19,7 @@ from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.ingest.report import EMBEDDING, Report
 from quire.library.base import OpenLibrary, embeds, writes
 from quire.meaning import Meaning
+from quire.plural import counted
 from quire.progress import Progress, Silent
 from quire.sources.files import Skipped
 from quire.stores import DocumentRow, Filters, Lease, Model, Renewing, active_model
@@ -235,7 +237,7 @@ class Embeddings(OpenLibrary):
         wanted = wanted or models.without_digest(active.name)
         set_to = self._embedder(wanted)
         if set_to and set_to.name != active.name:
-            change = f"To change that: quire embed --model {wanted}"
+            change = f"To change that: quire embed --model {shlex.quote(wanted)}"
             raise SettingError("embed.model", f"this library is embedded with {active.name}. {change}")
 
     def _check_dimension(self) -> None:
@@ -247,8 +249,8 @@ class Embeddings(OpenLibrary):
         if embedder and embedder.dimension != active.dimension:
             raise EmbeddingError(
                 active.name,
-                f"returns {embedder.dimension} dimensions; this library has {active.dimension}. "
-                f"Embed it again: quire embed --model {active.name}",
+                f"returns {counted(embedder.dimension, 'dimension')}; this library has {active.dimension:,}. "
+                f"Embed it again: quire embed --model {shlex.quote(active.name)}",
             )
 
     def _meaning(self, mode: str, vector: Sequence[float] | None = None) -> Meaning | None:
@@ -293,7 +295,7 @@ class Embeddings(OpenLibrary):
         if active is None:
             raise NoResults("Nothing is embedded yet, so a vector finds nothing.", missing="vectors")
         if len(vector) != active.dimension:
-            has = f"has {len(vector):,} numbers; those of this library have {active.dimension:,}"
+            has = f"has {counted(len(vector), 'number')}; those of this library have {active.dimension:,}"
             raise SettingError("vector", has)
         return Meaning(active, None, vector=vector, is_given=True)
 

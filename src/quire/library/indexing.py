@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -117,7 +118,7 @@ class Indexing(Embeddings):
     ) -> Report:
         for name, given in (("path", path or ""), ("collection", collection)):
             if storable(given) != given:
-                raise SettingError(name, "holds NUL or half a character. Name another")
+                raise SettingError(name, "holds a NUL or an incomplete character. Name another")
         started = time.monotonic()
         log.info("indexing text as %s", collection)
         memory.check_collection(self.store, collection, kind)
@@ -306,8 +307,9 @@ class Indexing(Embeddings):
         """The document of an address. Raises SettingError for a section: removing it would remove all."""
         row, section = self._document(address)
         if section:
-            part = f"{address} is only part of {row.address}"
-            raise SettingError("remove", f"{part}. Documents are removed whole: quire remove {row.address}")
+            part = f"{address} is only part of {row.address}, and documents are removed whole"
+            remove = f"To remove it: quire remove {shlex.quote(row.address)}"
+            raise SettingError("remove", f"{part}. {remove}")
         return row
 
     def _rows_of(self, collection: str, within: tuple[str, ...]) -> list[DocumentRow]:
@@ -327,9 +329,9 @@ class Indexing(Embeddings):
             raise SettingError("promotion", f"there is no {level!r}. {nearest(level, PROMOTIONS)}")
         document, rest = self._document(address)
         if rest:
-            raise SettingError("promotion", f"is of whole documents: {document.address}")
+            raise SettingError("promotion", f"applies to whole documents: {document.address}")
         if document.kind == "external":
-            raise SettingError("promotion", f"{document.address} is external, and those have none")
+            raise SettingError("promotion", f"{document.address} is external: only your own have one")
         self.store.promote(document.seq, level)
         return self._document(address)[0]
 
@@ -338,9 +340,9 @@ def _check_removable(rows: Iterable[DocumentRow], collection: str | None) -> Non
     """Raise SettingError for memories and knowledge: they are forgotten, which leaves nothing of them."""
     for row in rows:
         if row.kind in entries.KINDS:
-            name = f"--collection {row.collection}" if collection else row.address
-            is_kept = f"{row.address} is of kind {row.kind}, which is not removed but forgotten"
-            raise SettingError("remove", f"{is_kept}: quire forget {name}")
+            name = f"--collection {shlex.quote(row.collection)}" if collection else shlex.quote(row.address)
+            is_kept = f"{row.address} is of kind {row.kind}"
+            raise SettingError("remove", f"{is_kept}. To delete it: quire forget {name}")
 
 
 def _log_change(change: DocumentChange) -> None:

@@ -97,5 +97,5 @@ def _expiry(expires: str | datetime | None, now: int) -> int | None:
     at = moment("expires", expires, end=True, ahead=True)
     if at is not None and at <= now:
         then = datetime.fromtimestamp(at / 1000, UTC).date()
-        raise SettingError("expires", f"{then} is over. Name a later day, or a time such as 90d")
+        raise SettingError("expires", f"{then} is in the past. Name a later day, or a time such as 90d")
     return at

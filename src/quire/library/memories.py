@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, replace
@@ -216,7 +217,7 @@ class Memories(Finding):
         if rows or name is None or self.store.documents(Filters(name, entries.KINDS)):
             return rows
         if name in self.store.collections():
-            remove = f"To remove it: quire remove --collection {name}"
+            remove = f"To remove it: quire remove --collection {shlex.quote(name)}"
             raise SettingError("forget", f"{name} is a collection of documents. {remove}")
         raise no_collection(name, self.store.collections())
 
@@ -237,6 +238,6 @@ class Memories(Finding):
             raise SettingError("name", f"{address!r} is the name of several entries. Say which: {several}")
         row = named[0] if named else self._addressed(address)
         if row.kind not in entries.KINDS:
-            remove = f"To remove it: quire remove {row.address}"
+            remove = f"To remove it: quire remove {shlex.quote(row.address)}"
             raise SettingError("address", f"{row.address} is not a memory but of kind {row.kind}. {remove}")
         return row

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from quire.errors import InternalError, QuireError
-from quire.progress import Silent, Stopped
+from quire.progress import Silent, Stopped, how_far
 from quire.surfaces import render
 
 log = logging.getLogger("quire")
@@ -74,7 +74,7 @@ class Job(Silent):
     def so_far(self) -> str:
         """The progress, in words."""
         failed = f", {self.failed:,} failed" if self.failed else ""
-        return f"{self.work}: {self.done:,} of {self.total:,} {self.unit}{failed}" if self.work else ""
+        return f"{self.work}: {how_far(self.done, self.total, self.unit)}{failed}" if self.work else ""
 
     def told(self) -> dict[str, str]:
         """A job as data, with the first line of its result."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO
 
 from quire import redact
 from quire.surfaces import render
@@ -23,9 +24,21 @@ class OneLine(logging.Formatter):
         return redact.text(super().format(record))
 
 
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to stderr as it is now: while a progress bar is shown, its lines stand above the bar."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        """It is always stderr."""
+
+
 def handler(form: str = _FORMAT) -> logging.Handler:
     """What writes records to stderr."""
-    found = logging.StreamHandler(sys.stderr)
+    found = _Stderr()
     found.setFormatter(OneLine(form))
     return found
 

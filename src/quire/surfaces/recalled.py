@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from quire.surfaces import render
+from quire.surfaces import render, wrapping
 
 if TYPE_CHECKING:
     from quire.memory import Similar
@@ -61,8 +61,12 @@ def version_line(version: Version) -> str:
     return f"{to_the_minute(version.written_at)}  {render.line(version.text.strip())}"
 
 
-def entry_lines(number: int, result: Result, colour: bool) -> tuple[str, str]:
-    """A recalled passage in two lines: its text, and its address with what is known of it."""
-    text = render.drawn(result.snippet, result.highlights if colour else ())
-    text = f"{number:>3}. {render.line(headline(result))}{text}"
-    return text, f"     {render.line(about(result))}"
+def entry_lines(
+    number: int, result: Result, *, colour: bool = False, columns: int | None = None
+) -> tuple[str, str]:
+    """A recalled passage: its text, and its address with what is known of it. Wrapped to `columns`."""
+    first = " ".join(headline(result).split("\n"))
+    spans = [(start + len(first), end + len(first)) for start, end in result.highlights if colour]
+    text = wrapping.drawn(first + result.snippet, spans, columns, render.INDENT)
+    where = wrapping.filled(render.line(about(result)), columns, render.INDENT)
+    return f"{number:>3}. {text}", f"{' ' * render.INDENT}{where}"

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from quire import redact
@@ -18,6 +17,8 @@ from quire.context import safe as safe
 from quire.context import safe_lines as safe_lines
 from quire.embed.base import STATIC
 from quire.errors import SourceError
+from quire.plural import counted as counted
+from quire.surfaces import wrapping
 from quire.surfaces.outcomes import DONE as DONE
 from quire.surfaces.outcomes import FAILED as FAILED
 from quire.surfaces.outcomes import NOTHING as NOTHING
@@ -45,6 +46,16 @@ if TYPE_CHECKING:  # a command that needs no library loads none
 _KINDS = 8  # the most kinds of skipped files to name
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 1000  # characters of a message
+INDENT = 5  # columns before what belongs to a numbered result
+_FACTS = {  # of a hit: what it counts by
+    "words": "words",
+    "meaning": "cosine",
+    "covers": "share of the query's words",
+    "heading": "heading",
+    "whole": "rest of the document",
+    "logit": "read again",
+    "added": "added by that",
+}
 
 
 def line(text: str) -> str:
@@ -132,11 +143,6 @@ def toc_json(tree: Tree, tokens: dict[int, int]) -> dict[str, Any]:
     return nodes[0]
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 chunk`, `2 chunks`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def line_range(first: int, last: int) -> str:
     """`line 7`, `lines 7–9`."""
     return f"line {first:,}" if first == last else f"lines {first:,}–{last:,}"
@@ -188,25 +194,37 @@ def size(result: Result) -> str:
     return f"{result.tokens:,} of {counted(result.parent_tokens, 'token')} in {line(result.parent)}"
 
 
-def result_lines(number: int, result: Result, colour: bool) -> tuple[str, ...]:
-    """A result in lines: its address, its place, a link if it has one, its snippet with matches in colour."""
+def result_lines(
+    number: int, result: Result, *, colour: bool = False, columns: int | None = None
+) -> tuple[str, ...]:
+    """A result: its address, its place, a link if it has one, its snippet. Wrapped to `columns`, if given."""
     where = f"{shown_place(result)}, {size(result)}"
     where += f", {counted(len(result.merged_from), 'section')} in one" if result.merged_from else ""
     where += f", {result.strength} match" if result.strength != "none" else ""
     where += ", changed since" if result.stale else ""
+    snippet = wrapping.drawn(result.snippet, result.highlights if colour else (), columns, INDENT)
     return (
         f"{number:>3}. {line(result.address)}",
-        f"     {line(' › '.join(result.trail))}  ({where})",
-        *((f"     {line(redact.url(result.link))}",) if result.link else ()),
-        f"     {drawn(result.snippet, result.highlights if colour else ())}",
+        _indented(f"{line(' › '.join(result.trail))}  ({where})", columns),
+        *((f"{' ' * INDENT}{line(redact.url(result.link))}",) if result.link else ()),
+        f"{' ' * INDENT}{snippet}",
     )
 
 
-def drawn(text: str, highlights: Iterable[tuple[int, int]]) -> str:
-    """A text with its highlights in bold, as terminals draw it."""
-    edges = pairwise([0, *(place for span in highlights for place in span), len(text)])
-    pieces = (safe(text[start:end]) for start, end in edges)
-    return "".join(f"\033[1;33m{piece}\033[0m" if at % 2 else piece for at, piece in enumerate(pieces))
+def explained_lines(told: Mapping[str, Any], columns: int | None = None) -> Iterable[str]:
+    """How a result came about: its score, then each chunk that it has, with what counted."""
+    words = ", ".join(map(line, told["terms"])) or "none"
+    yield _indented(f"score {told['score']:.3f} for the words: {words}", columns)
+    for hit in told["hits"]:
+        ranked = f"chunk ranked {hit['rank']:,}" if hit["rank"] else "chunk without a rank"
+        facts = [f"{name} {hit[key]:.2f}" for key, name in _FACTS.items() if hit[key]]
+        yield _indented(f"{ranked}: score {hit['score']:.3f} ({', '.join(facts) or 'no facts'})", columns)
+    if merged := told["merged_sections"]:
+        yield _indented(f"merged from {counted(len(merged), 'section')}", columns)
+
+
+def _indented(text: str, columns: int | None) -> str:
+    return f"{' ' * INDENT}{wrapping.filled(text, columns, INDENT)}"
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -270,10 +288,10 @@ def missing_line(addresses: Sequence[str]) -> str:
     """A line about documents that stay though their sources no longer have them."""
     first = line(addresses[0])
     if len(addresses) == 1:
-        return f"{first} is no longer in its source. It stays: quire refresh removes it, or --prune."
+        return f"{first} is no longer in its source. To remove it: quire refresh"
     return (
         f"{len(addresses):,} documents are no longer in their sources, for example {first}. "
-        "They stay: quire refresh removes them, or --prune."
+        "To remove them: quire refresh"
     )
 
 
@@ -467,8 +485,8 @@ def doctor_lines(found: Sequence[Problem], done: Repaired | None, versions: dict
         yield from map(line, done.notes)
     for finding in found:
         yield f"{finding.part}: {line(finding.problem)}"
-        yield f"  To mend it: {line(finding.fix)}"
+        yield f"  To repair it: {line(finding.fix)}"
     if not found:
         now = "The library is sound now" if done else "All is well"
-        but = ", but for what is named above" if done and (done.lost or done.notes) else ""
+        but = ", except for what is named above" if done and (done.lost or done.notes) else ""
         yield f"{now}: the file, its indexes, every text and every span{but}."

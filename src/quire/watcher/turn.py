@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 
 from quire import sync
+from quire.plural import counted
 from quire.sources import files
 from quire.stores import Lease, SourceRow
 from quire.watcher.folders import Folders
@@ -54,7 +55,7 @@ class Turn:
 
     def _greet(self) -> None:
         number = len(self.store.sources())
-        self.voice.note(f"Watching {number:,} source{'s'[: number != 1]}.")
+        self.voice.note(f"Watching {counted(number, 'source')}.")
         if not number:
             self.voice.note("The library has no sources. Name one with: quire add ./docs")
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 from quire.errors import NotFound, NotText, Refused, SourceError, TooLarge
+from quire.plural import counted
 from quire.progress import Progress, Silent
 from quire.sources.names import FULL, INDEX
 from quire.sources.web import llmstxt
@@ -122,7 +123,8 @@ class Crawler(PageReader):
         await self.hand_on(self.place, without_validators(index))
         wanted, elsewhere = self._new(await in_thread(links_of, index))
         if elsewhere:
-            self.visit.notes.append(f"{elsewhere:,} links lead to other sites and were left.")
+            lead = counted(elsewhere, "link leads to another site", "links lead to other sites")
+            self.visit.notes.append(f"{lead}: not followed.")
         return wanted
 
     async def _full(self, full: Response | SourceError, links: int) -> bool:
@@ -136,7 +138,7 @@ class Crawler(PageReader):
         if not pages:
             self.visit.unsure = f"{FULL} is empty"
         elif 2 * len(pages) < links:
-            short = f"{FULL} has {len(pages):,} pages for {links:,} links"
+            short = f"{FULL} has {counted(len(pages), 'page')} for {counted(links, 'link')}"
             self.visit.notes.append(f"{short}, so the links were read instead.")
         else:
             await self._pages(full, pages)
@@ -163,7 +165,8 @@ class Crawler(PageReader):
         self._over += max(len(pages) - most, 0)
         if self._over:
             cap = f"web.max_pages = {self.config.web.max_pages:,}"
-            reason = f"{self._over:,} pages are over {cap}. Raise [web] max_pages in quire.toml"
+            over = counted(self._over, "page is", "pages are")
+            reason = f"{over} over {cap}. Raise [web] max_pages in quire.toml"
             self.fail(INDEX, TooLarge(INDEX, reason))
         return pages[:most]
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from quire import html, readers
 from quire.config import Config
 from quire.errors import NotFound, SourceError
+from quire.plural import counted
 from quire.sources.web import llmstxt
 from quire.sources.web.fetch import CHECK_URL, Fetcher
 from quire.sources.web.pool import PagePool
@@ -77,8 +78,8 @@ class PageReader:
         """Note how many links were not followed, by reason."""
         for why, found in self.left.items():
             urls = list(dict.fromkeys(found))
-            links = "1 link was" if len(urls) == 1 else f"{len(urls):,} links were"
-            self.visit.notes.append(f"{links} left: {why}, such as {urls[0]}")
+            links = counted(len(urls), "link was", "links were")
+            self.visit.notes.append(f"{links} not followed: {why}, such as {urls[0]}")
 
     async def article(self, url: str, response: Response, *, links: bool) -> html.Article:
         """The content of a page in HTML. Raises NotFound if all it says is that there is no such page."""

@@ -7,12 +7,14 @@ page has changed are the links of the others read again, to see which pages noth
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from quire.errors import NotFound, NotText, Refused, SourceError, TooLarge
+from quire.plural import counted
 from quire.progress import Progress, Silent
 from quire.readers import CONVERTED
 from quire.sources.files import Skipped
@@ -78,7 +80,8 @@ class SiteCrawler(PageReader):
 
     def _move(self, place: str, end: str) -> None:
         if not same_site(place, end):
-            raise Refused(place, f"leads to another site, {end}. To add that: quire add --site {end}")
+            add = f"To add that: quire add --site {shlex.quote(end)}"
+            raise Refused(place, f"leads to another site, {end}. {add}")
         self.scope = Scope.of(end)
         self.visit.notes.append(f"{place} leads to {end}, so the pages under {self.scope} were read.")
 
@@ -240,15 +243,14 @@ class SiteCrawler(PageReader):
 
     def _tell_over(self, number: int) -> None:
         cap = f"web.max_pages = {self.config.web.max_pages:,}"
-        reason = f"{number:,} pages or more are over {cap}. Raise [web] max_pages in quire.toml"
+        reason = f"{number:,} or more pages are over {cap}. Raise [web] max_pages in quire.toml"
         self.visit.failed["limit"] = Skipped(str(self.scope), reason, TooLarge.code)
         self._cut = cap
 
     def _too_deep(self, level: list[str]) -> None:
         cap = f"web.site_depth = {self.config.web.site_depth}"
-        self.visit.notes.append(
-            f"{len(level):,} pages are deeper than {cap} and were left, such as {level[0]}."
-        )
+        deeper = counted(len(level), "page is", "pages are")
+        self.visit.notes.append(f"{deeper} deeper than {cap} and not read, such as {level[0]}.")
         self._cut = cap
 
     # ------------------------------------------------------------------------------ what is gone

@@ -6,6 +6,7 @@ Commands import what they need when they run, so that `quire --help` is instant.
 from quire.surfaces.cli import (  # noqa: F401  (their commands join the group when they are imported)
     adding,
     chunking,
+    configuring,
     evaluating,
     finding,
     keys,

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
-    from quire.progress import Progress
 
 _embeds = click.option(
-    "--embed/--no-embed", "embeds", default=True, help="Embed what is new, if that is quick."
+    "--embed/--no-embed", "embeds", default=True, help="Embed what is new, if that takes less than a minute."
+)
+_json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the report as one line of JSON; with --dry-run, one line for each source.",
 )
 
 
@@ -29,17 +34,29 @@ _embeds = click.option(
 @click.argument(
     "sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|FOLDER|URL|SITE...|-"
 )
-@click.option("-c", "--collection", help="The name to file them under; by default that of the source.")
-@click.option("--as", "name", metavar="PATH", help="With -: the path to file standard input under.")
-@click.option("--site", is_flag=True, help="All pages under a URL, by its sitemap and links. Remembered.")
-@click.option("--external", is_flag=True, help="They are other people's: never promoted.")
-@click.option("--include", multiple=True, help="Of folders, sites and repositories: take only what matches.")
-@click.option("--exclude", multiple=True, help="Of folders, sites and repositories: leave out what matches.")
+@click.option("-c", "--collection", help="The collection to add to. By default it is named after the source.")
+@click.option(
+    "--as", "name", metavar="PATH", help="The path of the document that is read from standard input (-)."
+)
+@click.option("--site", is_flag=True, help="Add all pages under a URL, by its sitemap and links. Remembered.")
+@click.option(
+    "--external", is_flag=True, help="Mark the documents as other people's: they cannot be promoted."
+)
+@click.option(
+    "--include",
+    multiple=True,
+    help="Add only paths that match this pattern. For folders, sites and repositories.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    help="Leave out paths that match this pattern. For folders, sites and repositories.",
+)
 @click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
-@click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
+@click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
 @_embeds
-@click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
-@options.json_flag
+@click.option("--dry-run", is_flag=True, help="Show what would change and why. Change nothing.")
+@_json_option
 def add(
     library: str | None,
     sources: tuple[str, ...],
@@ -55,15 +72,17 @@ def add(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Add files, folders, git repositories, web pages and sites, or bring them up to date.
+    """Add files, folders, git repositories, web pages and sites.
 
-    The library remembers what you named, and its options: quire refresh follows that and nothing else.
-    An option that you do not give stays as it was; --exclude '' clears it. Patterns are as in .gitignore, and
-    --include takes files of every ending. Unchanged files are skipped.
-    A site is read by its llms.txt; with --site, by its sitemap and the links under its path. A repository may
+    The library remembers each source with its options, and quire refresh brings it up to date. To change an
+    option, add the source again: options that you leave out keep their values, and --exclude '' clears that
+    one. Patterns are those of .gitignore. --include takes files of every ending. Unchanged files are skipped.
+
+    A site is read by its llms.txt; with --site, by its sitemap and the links under its path. A repository can
     be followed by @TAG and :FOLDER. Text from standard input is named by its content, unless --as names it.
-    Everything can be searched by words and meaning at once; what deepens that and takes longer than a minute
-    is left to quire embed.
+
+    New documents can be searched by words and by meaning at once. Then a deeper model embeds them. If that
+    takes longer than a minute, it is left to quire embed.
 
     \b
     Examples:
@@ -95,19 +114,15 @@ def add(
         sys.exit(render.FAILED)
 
     given["embed"] = embeds
-    with opening.open_library(library, create=True) as opened, output.progress_bar() as bar:
+    with opening.open_library(library, create=True) as opened:
         report = Report()
-        try:
-            for source in sources:
-                if source == "-":
-                    content = _read_input(name)
-                    about: Any = {"collection": collection, "external": external, "embed": embeds}
-                    more = opened.add(content=content, path=name, **about)
-                else:
-                    more = _add_one(opened, source, given, bar)
-                report.join(more)
-        except KeyboardInterrupt:
-            output.stop("What was written is complete and can be searched; type the same to go on.")
+        for source in sources:
+            if source == "-":
+                content = _read_input(name)
+                about: Any = {"collection": collection, "external": external, "embed": embeds}
+                report.join(opened.add(content=content, path=name, **about))
+            else:
+                report.join(_add_one(opened, source, given, report))
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))
 
@@ -125,13 +140,19 @@ def _read_input(name: str | None) -> bytes:
 
 @quire.command()
 @options.library_option
-@click.option("--check", is_flag=True, help="Only list what is new, changed or gone; exit 1 if anything is.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
+@click.option(
+    "--check", is_flag=True, help="Only list what is new, changed or gone. The exit code is 1 if anything is."
+)
+@click.option("--dry-run", is_flag=True, help="Show what would change and why. Change nothing.")
 @click.option("--prune", is_flag=True, help="Remove all documents whose files are gone.")
-@click.option("--keep", is_flag=True, help="Remove no document.")
-@click.option("--remake", is_flag=True, help="Make again what other versions made, for all who share it.")
+@click.option("--keep", is_flag=True, help="Remove no documents.")
+@click.option(
+    "--remake",
+    is_flag=True,
+    help="Remake what other versions of Quire made, for everyone who shares the library.",
+)
 @_embeds
-@options.json_flag
+@_json_option
 def refresh(
     library: str | None,
     check: bool,
@@ -142,12 +163,13 @@ def refresh(
     embeds: bool,
     as_json: bool,
 ) -> None:
-    """Bring every source up to date: the files, folders, repositories, pages and sites that were added.
+    """Bring every source up to date: the files, folders, repositories, pages and sites that you added.
 
-    Documents whose files are gone are removed while their source is healthy: its folder is there and not
-    empty, and less than half of its documents are missing at once. Otherwise they stay, and a note says why.
-    What other versions of Quire or its stemmer made is made again; in a library on PostgreSQL, which
-    several programs may share, only with --remake.
+    A document whose file is gone is removed if its source is healthy: the folder is there and not empty, and
+    less than half of its documents are missing at once. Otherwise the documents stay, and a note says why.
+
+    Documents that another version of Quire or its stemmer made are made again. In a library on PostgreSQL,
+    which several programs may share, this needs --remake.
 
     \b
     Examples:
@@ -160,16 +182,15 @@ def refresh(
 
     if prune + keep > 1 or (check and (prune or keep or dry_run or remake)):
         raise click.UsageError("Give one of --prune and --keep. --check goes with no other option.")
-    with opening.open_library(library) as opened, output.progress_bar() as bar:
-        if check:
-            changes = opened.check()
-        elif dry_run:
+    with opening.open_library(library) as opened:
+        if dry_run:
             sys.exit(_show_plans(opened.plan(prune=prune, keep=keep, remake=remake), as_json))
-        else:
-            report = opened.refresh(prune=prune, keep=keep, remake=remake, embed=embeds, progress=bar)
-    if not check:
-        output.show_report(report, as_json, names_missing=False)
-        sys.exit(render.report_code(report))
+        if not check:
+            with output.counting() as done:
+                report = opened.refresh(prune=prune, keep=keep, remake=remake, embed=embeds, progress=done)
+            output.show_report(report, as_json, names_missing=False)
+            sys.exit(render.report_code(report))
+        changes = opened.check()
     if as_json:
         output.print_json(render.changes_json(changes))
     else:
@@ -185,10 +206,13 @@ def refresh(
 @click.argument("addresses", nargs=-1, metavar="[ADDRESS|ID]...")
 @click.option("-c", "--collection", help="Remove this whole collection.")
 @click.option(
-    "--path", "paths", multiple=True, help="Only paths of it that begin so, or match a pattern with *."
+    "--path",
+    "paths",
+    multiple=True,
+    help="Only paths of the collection that begin with this, or match it as a pattern with *.",
 )
-@click.option("--purge", is_flag=True, help="Also erase what is left of it in the library's files.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--purge", is_flag=True, help="Also erase their text from the library's files.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed. Change nothing.")
 @options.json_flag
 def remove(
     library: str | None,
@@ -199,9 +223,9 @@ def remove(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Remove documents, by address or id, or a collection, from a library. Files are never touched.
+    """Remove documents by address or id, or a whole collection. Your files are never touched.
 
-    `project@*` are all branches of a project.
+    `project@*` means all branches of a project.
 
     \b
     Examples:
@@ -227,19 +251,26 @@ def _all_missing(sources: tuple[str, ...]) -> Report | None:
     return Report(failed=[Skipped(printable(source), reason, Unreadable.code) for source in sources])
 
 
-def _add_one(opened: Library, source: str, given: dict[str, Any], bar: Progress) -> Report:
+def _add_one(opened: Library, source: str, given: dict[str, Any], before: Report) -> Report:
     """Add one source. If it cannot be read, report it and go on."""
     from quire.errors import SourceMoved
     from quire.ingest.report import Report
     from quire.sources.files import Skipped
 
     try:
-        return opened.add(source, progress=bar, **given)
+        return _added(opened, source, given, before)
     except SourceError as error:
         if isinstance(error, SourceMoved) and _follows(error):
             opened.move_source(error.old, error.new)
-            return opened.add(source, progress=bar, **given)
+            return _added(opened, source, given, before)
         return Report(failed=[Skipped(error.source, error.reason, error.code)])
+
+
+def _added(opened: Library, source: str, given: dict[str, Any], before: Report) -> Report:
+    """Add one source, with a bar. Ctrl-C says what was written, with the sources before it."""
+    with output.counting() as done:
+        done.written += before.added + before.updated + before.removed + before.moved
+        return opened.add(source, progress=done, **given)
 
 
 def _follows(moved: SourceMoved) -> bool:
@@ -247,8 +278,8 @@ def _follows(moved: SourceMoved) -> bool:
     from quire.surfaces import render
 
     old, new = render.line(moved.old), render.line(moved.new)
-    known = f"The documents of {new} are known from {old}, which is gone."
-    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"{known} Follow it?", err=True)
+    known = f"The library has the documents of {new} from {old}, which is gone."
+    return sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"{known} Was it moved?", err=True)
 
 
 def _patterns(given: tuple[str, ...]) -> list[str] | None:

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 @quire.command()
 @click.argument("files", nargs=-1, required=True, type=options.file_name, metavar="FILE...|-")
 @click.option("-s", "--strategy", help="auto, nodes, sections, windows, memory or headers.")
-@click.option("--max-tokens", type=int, help="The largest chunk the strategy may make.")
-@click.option("--overlap", type=float, help="Windows and memory: the share that neighbours have in common.")
-@options.json_flag
+@click.option("--max-tokens", type=int, help="The largest chunk that the strategy may make, in tokens.")
+@click.option(
+    "--overlap", type=float, help="For windows and memory: the share that neighbouring chunks have in common."
+)
+@options.json_lines("file, with all its chunks")
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -37,7 +39,7 @@ def chunk(
     as_json: bool,
     html: Path | None,
 ) -> None:
-    """Show where a strategy cuts a document. No library is needed, nothing is stored.
+    """Show where a strategy cuts a document. Needs no library and stores nothing.
 
     \b
     Examples:

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 @quire.command()
 @options.library_option
 @options.query
-@click.option("-c", "--collection", help="Look only in this collection.")
+@click.option("-c", "--collection", help="Search only this collection.")
 @options.path_option
 @options.tag_option
 @options.where_option
-@click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
+@click.option("-n", "--limit", type=int, help="How many results to show, at most 1,000.  [default: 10]")
 @click.option(
-    "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
+    "-m", "--mode", help="hybrid, keyword (words only) or semantic (meaning only).  [default: hybrid]"
 )
 @options.rerank_option
-@click.option("--explain", is_flag=True, help="Show how each result came about.")
+@click.option("--explain", is_flag=True, help="Show why each result ranks where it does.")
 @options.json_flag
 def search(
     library: str | None,
@@ -45,11 +45,13 @@ def search(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Find the sections that answer a query, by their words and by their meaning.
+    """Find the sections that answer a query, by words and by meaning.
 
-    Plain words affect ranking; "phrases" are required; -words are excluded. a OR b, prefix*, heading:word,
-    title:word, path:folder/, tag:draft, alias:name and any front-matter field, as in status:draft, work too.
-    Of a collection with versions, such as django@5.2, the newest is searched unless -c names another;
+    Plain words affect ranking. "Phrases" are required. -words are excluded. These work too: a OR b, prefix*,
+    heading:word, title:word, path:folder/, tag:draft, alias:name, and any front-matter field, as in
+    status:draft.
+
+    Of a collection with versions, such as django@5.2, the newest is searched. -c names another version;
     -c 'django@*' names all.
 
     \b
@@ -73,27 +75,28 @@ def search(
 @quire.command()
 @options.library_option
 @options.query
-@click.option("--max-tokens", type=int, help="The size of the pack.  [default: 4000]")
-@click.option("-c", "--collection", help="Look only in this collection.")
+@click.option("--max-tokens", type=int, help="The largest size of the pack.  [default: 4000]")
+@click.option("-c", "--collection", help="Search only this collection.")
 @options.path_option
 @options.tag_option
 @options.where_option
 @click.option(
-    "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
+    "-m", "--mode", help="hybrid, keyword (words only) or semantic (meaning only).  [default: hybrid]"
 )
 @options.rerank_option
 @click.option(
     "--include",
     default="sections",
-    help="sections, chunks (only those that match) or documents (whole).  [default: sections]",
+    help="What to take: sections, chunks (only those that match) or documents (whole).  [default: sections]",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(["markdown", "json", "xml"]),
     default="markdown",
-    help="How to print it; json has the exact text.  [default: markdown]",
+    help="The form of the pack; json has the exact text.  [default: markdown]",
 )
+@click.option("--json", "form", flag_value="json", help="The same as --format json: one line.")
 def context(
     library: str | None,
     query: str,
@@ -107,16 +110,16 @@ def context(
     include: str,
     form: str,
 ) -> None:
-    """Print what is worth reading before answering a question, with citations, in so many tokens.
+    """Print a pack of passages to read before answering a question, with citations.
 
-    Critical documents come first, then the sections that match, best first, with what opens their
+    Critical documents come first. Then come the sections that match, best first, with the beginnings of their
     documents. The pack is never over its size, counted as Markdown or XML.
 
     \b
     Examples:
       quire context "how do I roll back a deployment" --max-tokens 4000
       quire context "exit codes" --path docs/ --include chunks
-      quire context "exit codes" --format json
+      quire context "exit codes" --json
     """
     from quire.surfaces import packs, render
     from quire.tokens import budget_counter

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from quire.errors import QuireError, UsageError
 from quire.surfaces.cli import options, output
@@ -18,15 +19,9 @@ from quire.version import VERSION
 
 
 def main() -> None:
-    """Run the command line; a QuireError is shown in one line."""
+    """Run the command line."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for what a command computes, more only cost time
-    try:
-        quire()
-    except QuireError as error:
-        from quire.surfaces import render
-
-        output.complain(error.to_json())
-        sys.exit(render.exit_code(error))
+    quire()
 
 
 def run() -> None:
@@ -59,8 +54,8 @@ def _leave(code: object) -> None:
 
 class _Command(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Its own options, and the one that all commands have."""
-        return [*super().get_params(ctx), options.log_level]
+        """Its own options, and those that all commands have."""
+        return [*super().get_params(ctx), *options.levels]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read arguments; `-word` in a query is no option."""
@@ -78,7 +73,13 @@ class _Command(click.Command):
         for parameter in self.params:
             if parameter.type is click.STRING and parameter.name:
                 ctx.params[parameter.name] = _as_text(ctx.params[parameter.name])
+        if (library := ctx.params.get("library")) and _is_typed(ctx, "library"):
+            ctx.meta[output.LIBRARY] = _as_text(library)
         return super().invoke(ctx)
+
+
+def _is_typed(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _as_text(value: Any) -> Any:
@@ -94,25 +95,34 @@ class _Commands(click.Group):
     group_class = type  # subgroups have this class, too
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Its own options, and the one that all commands have."""
-        return [*super().get_params(ctx), options.log_level]
+        """Its own options, and those that all commands have."""
+        return [*super().get_params(ctx), *options.levels]
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         """Read the options before the command."""
         with _errors_shown():
-            return super().make_context(*args, **extra)
+            found = super().make_context(*args, **extra)
+        found.color = output.colours()
+        return found
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. Ctrl-C ends it like other programs, unless it handles that itself."""
+        if (library := ctx.params.get("library")) and _is_typed(ctx, "library"):
+            ctx.meta[output.LIBRARY] = _as_text(library)
         with _errors_shown():
             return super().invoke(ctx)
 
 
 @contextmanager
 def _errors_shown() -> Iterator[None]:
-    """Show what click would show in its own way: an interruption, and wrong usage if JSON is wanted."""
+    """Show errors, each in a line; wrong usage as click shows it, unless JSON is wanted."""
     try:
         yield
+    except QuireError as error:
+        from quire.surfaces import render
+
+        output.complain(error.to_json())
+        sys.exit(render.exit_code(error))
     except KeyboardInterrupt:
         output.stop()
     except click.UsageError as problem:
@@ -125,9 +135,9 @@ def _errors_shown() -> Iterator[None]:
 
 @click.group(
     cls=_Commands,
-    epilog="Each command explains itself: quire chunk --help",
+    epilog="For help on a command: quire search --help",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(VERSION, prog_name="quire", message="%(prog)s %(version)s")
 def quire() -> None:
-    """The document memory of AI agents and of the people who work with them."""
+    """A document memory for AI agents and the people who work with them."""

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @quire.group(invoke_without_command=True)
 @options.library_option
-@options.json_flag
+@options.json_lines("key")
 @click.pass_context
 def keys(context: click.Context, library: str | None, as_json: bool) -> None:
-    """List the keys to a library that `quire serve` accepts: what each may do, and until when.
+    """List the keys that `quire serve` accepts for a library: what each allows, and until when.
 
     \b
     Examples:
@@ -53,12 +53,20 @@ def keys(context: click.Context, library: str | None, as_json: bool) -> None:
     type=click.Choice(["read", "write", "admin"]),
     default="read",
     show_default=True,
-    help="Read; also add, remove and remember; or also check the library.",
+    help="What the key allows: to read; also to add, remove and remember; also to check the library.",
 )
 @click.option(
-    "-c", "--collection", "collections", multiple=True, help="Only for this collection; repeatable."
+    "-c",
+    "--collection",
+    "collections",
+    multiple=True,
+    help="Allow only this collection. Can be given several times.",
 )
-@click.option("--expires", metavar="DATE|AGE", help="2027-01-31, or 90d for ninety days from now.")
+@click.option(
+    "--expires",
+    metavar="DATE|AGE",
+    help="When the key expires: 2027-01-31, or 90d for ninety days from now.  [default: never]",
+)
 @options.json_flag
 @click.pass_context
 def make_key(

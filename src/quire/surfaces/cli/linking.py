@@ -43,7 +43,7 @@ def links(library: str | None, address: str, as_json: bool) -> None:
         for back in found.back:
             click.echo(_back_line(back))
     if not found.out and not found.back:
-        output.note(f"No link stands in {found.address}, and none leads there.")
+        output.note(f"{found.address} has no links, and nothing links to it.")
         sys.exit(render.NOTHING)
 
 

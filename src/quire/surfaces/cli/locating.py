@@ -18,8 +18,8 @@ _WHY = {
     "variable": f"named by {settings.LIBRARY}",
     "project": "`library` in the project's {file}",
     "user": "`library` in your {file}",
-    "nearest": "the nearest .quire/library.db upward",
-    "own": "your own, because no folder from here upward has a .quire/library.db",
+    "nearest": "the nearest .quire/library.db in this folder or above",
+    "own": "your own, because there is no .quire/library.db in this folder or above",
 }
 
 
@@ -28,7 +28,7 @@ _WHY = {
 @options.json_flag
 @click.pass_context
 def where(context: click.Context, library: str | None, as_json: bool) -> None:
-    """Say which library a command uses here, and why; and which settings are in force.
+    """Show which library commands use here and why, and which settings files they read.
 
     \b
     Examples:
@@ -144,7 +144,7 @@ def _state_lines(found: dict[str, Any]) -> list[str]:
     if not found["exists"]:
         made = found["add_creates"]
         return ["not there yet" + (f"; quire add creates {made}" if made else "; quire add creates it")]
-    size = f", {found['bytes']:,} bytes" if found["bytes"] is not None else ""
+    size = f", {render.counted(found['bytes'], 'byte')}" if found["bytes"] is not None else ""
     made = [f"quire add creates {found['add_creates']}"] if found["add_creates"] else []
     return [f"{render.counted(found['documents'], 'document')}{size}", *made]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -9,6 +10,11 @@ import click
 from quire.errors import EmbeddingError
 from quire.surfaces.cli import opening, options, output
 from quire.surfaces.cli.group import quire
+
+# What Ctrl-C leaves:
+_COPIED = "What was copied is complete. To go on, type the same command."
+_EMBEDDED = "What was embedded is kept. To go on, type the same command."
+_REPAIRED = "To see how the library is now: quire doctor"
 
 
 @quire.command()
@@ -35,7 +41,7 @@ def status(library: str | None, deep: bool, as_json: bool) -> None:
     if as_json:
         output.print_json(shown)
     else:
-        click.echo("\n".join(render.status_lines(shown)))
+        click.echo(output.with_library("\n".join(render.status_lines(shown))))
     sys.exit(render.FAILED if wrong else render.DONE)
 
 
@@ -46,13 +52,13 @@ def status(library: str | None, deep: bool, as_json: bool) -> None:
     required=True,
     type=options.file_name,
     metavar="FILE|URL",
-    help="The library to copy to; made if need be.",
+    help="The library to copy to. It is made if it is not there.",
 )
 @options.json_flag
 def copy(library: str | None, to: str, as_json: bool) -> None:
     """Copy a library to another place, such as a team's PostgreSQL database, or back.
 
-    An interrupted copy goes on where it stopped. What arrived is compared with what was sent.
+    An interrupted copy continues where it stopped. Quire compares what arrived with what it sent.
 
     \b
     Examples:
@@ -64,11 +70,8 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
 
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened, output.progress_bar() as bar:
-        try:
-            done = opened.copy(opening.in_utf8(to), progress=bar)
-        except KeyboardInterrupt:
-            output.stop("What was copied is complete; type the same command to go on.")
+    with opening.open_library(library) as opened, output.stopping(lambda: _COPIED) as bar:
+        done = opened.copy(opening.in_utf8(to), progress=bar)
     if as_json:
         output.print_json(asdict(done))
     else:
@@ -82,12 +85,14 @@ def copy(library: str | None, to: str, as_json: bool) -> None:
 
 @quire.command()
 @options.library_option
-@click.option("--repair", is_flag=True, help="Write a sound library from all that can be read, and use it.")
+@click.option(
+    "--repair", is_flag=True, help="Write a sound library from everything that can be read, and use it."
+)
 @options.json_flag
 def doctor(library: str | None, repair: bool, as_json: bool) -> None:
-    """Look for all that can be wrong with a library: file, indexes, texts, spans, vectors, sources, disk.
+    """Look for everything that can be wrong with a library: file, indexes, texts, vectors, sources, disk.
 
-    A repair keeps the old file. Documents that are damaged are read again from their sources.
+    A repair keeps the old file, and reads damaged documents again from their sources.
 
     \b
     Examples:
@@ -100,7 +105,7 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
     from quire.surfaces import render
 
     url = opening.library_url(library)
-    with output.progress_bar() as bar:
+    with output.stopping(lambda: _REPAIRED if repair else "") as bar:
         done = doctors.repair(url, opening.load_settings(), bar) if repair else None
         with opening.open_library(library) as opened:
             found, versions = doctors.examine(opened, bar), doctors.versions(opened)
@@ -108,7 +113,7 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
         findings, repaired = [asdict(finding) for finding in found], asdict(done) if done else None
         output.print_json({"findings": findings, "repaired": repaired, "versions": versions})
     else:
-        click.echo("\n".join(render.doctor_lines(found, done, versions)))
+        click.echo(output.with_library("\n".join(render.doctor_lines(found, done, versions))))
     is_damaged = any(finding.part in ("file", "document") for finding in found)
     has_lost = done is not None and bool(done.lost or done.notes)
     sys.exit(render.FAILED if is_damaged else render.PARTLY if has_lost else render.DONE)
@@ -118,7 +123,9 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
 @options.library_option
 @click.argument("file", type=options.file_name)
 def backup(library: str | None, file: str) -> None:
-    """Write a library to a new file, while others may be using it. A backup is a library itself.
+    """Write a backup of a library to a new file, even while others use the library.
+
+    A backup is a library itself: any command can open it with -L.
 
     \b
     Examples:
@@ -127,7 +134,10 @@ def backup(library: str | None, file: str) -> None:
     """
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened:
+    def said() -> str:
+        return "The backup is complete." if os.path.lexists(file) else "There is no backup."
+
+    with opening.open_library(library) as opened, output.stopping(said):
         place = opened.backup(file)
     output.note(f"Backed up to {render.line(place)}")
 
@@ -136,9 +146,9 @@ def backup(library: str | None, file: str) -> None:
 @options.library_option
 @click.argument("file", type=options.file_name)
 def restore(library: str | None, file: str) -> None:
-    """Put a backup in the place of a library. What was there is kept beside it.
+    """Replace a library with a backup. The old library is kept beside it.
 
-    Programs that have the library open go on with the backup.
+    Programs that have the library open continue with the backup.
 
     \b
     Examples:
@@ -148,7 +158,8 @@ def restore(library: str | None, file: str) -> None:
     from quire.surfaces import render
 
     url = opening.library_url(library)
-    kept = Library.restore(url, file)
+    with output.stopping(lambda: "To see which library is there: quire status"):
+        kept = Library.restore(url, file)
     output.note(f"Restored {render.line(url)}")
     if kept:
         output.note(f"What was there is kept in {render.line(kept)}")
@@ -158,15 +169,15 @@ def restore(library: str | None, file: str) -> None:
 @options.library_option
 @click.option(
     "--model",
-    help="deep, static, ollama/NAME, openai/NAME, a folder with an ONNX model; by default the library's own.",
+    help="deep, static, ollama/NAME, openai/NAME or a folder with an ONNX model. By default the library's.",
 )
 @options.json_flag
 def embed(library: str | None, model: str | None, as_json: bool) -> None:
-    """Embed what is not embedded yet, or everything with another model.
+    """Embed the chunks that are not embedded yet, or all chunks with another model.
 
-    `quire add` does this by itself where it takes less than a minute. Until nearly all of what is searched
-    is embedded, the instant model (static) serves. What is embedded stays, so an interrupted run goes on
-    where it stopped; the vectors of another model serve until the new ones are complete.
+    `quire add` does this by itself if it takes less than a minute. Until nearly all of what is searched is
+    embedded, searches use the instant model (static), or the vectors of the earlier model. What is embedded
+    stays, so an interrupted run continues where it stopped.
 
     \b
     Examples:
@@ -177,11 +188,9 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
     from quire.sources.files import Skipped
     from quire.surfaces import render
 
-    with opening.open_library(library) as opened, output.progress_bar() as bar:
-        try:
+    with opening.open_library(library) as opened:
+        with output.stopping(lambda: _EMBEDDED) as bar:
             done = opened.embed(model, progress=bar)
-        except KeyboardInterrupt:
-            output.stop("What was embedded is kept; type the same command to go on.")
         refused = opened.unembeddable().items()
     failed = [Skipped(address, why, EmbeddingError.code) for address, why in refused]
     for one in failed:
@@ -201,10 +210,10 @@ def embed(library: str | None, model: str | None, as_json: bool) -> None:
 @click.argument("level")
 @options.json_flag
 def promote(library: str | None, address: str, level: str, as_json: bool) -> None:
-    """Make a document standard, important or critical, by its address or id.
+    """Make a document standard, important or critical, by address or id.
 
-    Important ones rank higher, critical ones are in every context pack. External documents have no
-    promotion.
+    Important documents rank higher. Critical documents are in every context pack. External documents cannot
+    be promoted.
 
     \b
     Examples:

@@ -45,7 +45,7 @@ def open_memories(name: str | None, here: bool, *, create: bool = False) -> Libr
             where = "" if "://" in name else f" -L {shlex.quote(name)}"
             said = f"No library at {name}. Make one with: quire remember TEXT{where}"
             raise NoResults(said, **problem.details) from None
-        said = "Nothing is remembered yet. Remember with: quire remember TEXT"
+        said = "Nothing is remembered yet. To save a memory: quire remember TEXT"
         raise NoResults(said, missing="memories") from problem
 
 
@@ -73,7 +73,7 @@ def project_memory_url(name: str | None, *, create: bool) -> str:
     found = load_settings().library or places.project_url()
     if not found and not create:
         raise NoResults(
-            "No project from here upward has a library. To make one: quire add .", missing="library"
+            "No project in this folder or above has a library. To make one: quire add .", missing="library"
         )
     return in_utf8(found or places.default_url(create=True))
 

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 @options.library_option
 @click.argument("address", metavar="ADDRESS|ID")
 @click.argument("heading", required=False)
-@click.option("--max-tokens", type=click.IntRange(min=1), help="Stop after so many tokens, and say so.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), help="Stop after this many tokens, and say what was left out."
+)
 @options.json_flag
 def read(
     library: str | None, address: str, heading: str | None, max_tokens: int | None, as_json: bool
 ) -> None:
-    """Print a document or a section of it, byte for byte, by its address or id.
+    """Print a document or one of its sections, byte for byte, by address or id.
 
     \b
     Examples:
@@ -43,15 +45,18 @@ def read(
     from dataclasses import asdict
 
     found, source = _passage(library, address, heading, max_tokens)
+    is_exact = not as_json and not sys.stdout.isatty()
+    for note in found.notes if is_exact else ():  # the text may have no line feed at its end: they come first
+        output.note(note)
     if as_json:
         output.print_json(asdict(found))
-    elif sys.stdout.isatty():
+    elif is_exact:
+        click.echo(source[found.byte_start : found.byte_end], nl=False)
+    else:
         from quire.surfaces import render
 
-        click.echo(render.safe(found.text))
-    else:
-        sys.stdout.buffer.write(source[found.byte_start : found.byte_end])
-    for note in found.notes:
+        click.echo(render.safe(found.text), nl=not found.text.endswith("\n"))
+    for note in () if is_exact else found.notes:
         output.note(note)
 
 
@@ -73,9 +78,9 @@ def _passage(
 @quire.command()
 @options.library_option
 @click.argument("sources", nargs=-1, required=True, type=options.file_name, metavar="FILE|ADDRESS|ID...")
-@options.json_flag
+@options.json_lines("outline, nested")
 def toc(library: str | None, sources: tuple[str, ...], as_json: bool) -> None:
-    """Print the outline of a file or of an indexed document: headings, and the tokens to read each.
+    """Print the outline of a file or an indexed document: its headings, with the tokens to read each.
 
     \b
     Examples:
@@ -134,11 +139,11 @@ def _is_address(name: str) -> bool:
 @quire.command()
 @options.library_option
 @click.argument("address", metavar="ADDRESS|ID")
-@options.json_flag
+@options.json_lines("chunk")
 def chunks(library: str | None, address: str, as_json: bool) -> None:
-    """Print the chunks of an indexed document, or of a section: the id, place and size of each.
+    """List the chunks of an indexed document or section, each with its id, place and size.
 
-    With --json, the text and all else that is stored of each, one chunk on a line.
+    With --json, each also has its text and everything else that is stored of it.
 
     \b
     Examples:
@@ -167,7 +172,7 @@ def chunks(library: str | None, address: str, as_json: bool) -> None:
 @options.tag_option
 @options.where_option
 @click.option("--kind", help="Only document, external, memory or knowledge.")
-@options.json_flag
+@options.json_lines("document")
 def list_documents(
     library: str | None,
     collection: str | None,

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from quire.searcher import Found
     from quire.sources.entries import Version
 
+_IMPORTED = "The entries before are saved. To go on, type the same command."
 _text = click.argument("text", metavar="TEXT|-")
-_tags = click.option("--tag", "tags", multiple=True, help="A word to find it by; may be given several times.")
-_title = click.option("--title", help="What it is about; by default its first heading or line.")
-_name = click.option("--as", "name", metavar="NAME", help="A name to file it under, and to replace it by.")
+_tags = click.option("--tag", "tags", multiple=True, help="A tag to find it by. Can be given several times.")
+_title = click.option("--title", help="Its title. By default its first heading or line.")
+_name = click.option(
+    "--as", "name", metavar="NAME", help="Its name. A new text with the same name replaces it."
+)
 
 
 @quire.command()
@@ -27,7 +30,7 @@ _name = click.option("--as", "name", metavar="NAME", help="A name to file it und
 @_text
 @_tags
 @_title
-@click.option("-c", "--collection", default="memory", help="The name to file it under.  [default: memory]")
+@click.option("-c", "--collection", default="memory", help="The collection to save it in.  [default: memory]")
 @_name
 @options.json_flag
 def remember(
@@ -40,9 +43,9 @@ def remember(
     name: str | None,
     as_json: bool,
 ) -> None:
-    """Keep a memory, in your own library wherever you are. The same text is kept once.
+    """Save a memory in your own library, wherever you are. The same text is saved once.
 
-    With --as, another text of the same name replaces it, and recall --history shows the earlier ones.
+    With --as, a new text of the same name replaces it. quire recall --history shows the earlier texts.
 
     \b
     Examples:
@@ -62,7 +65,7 @@ def remember(
 @_tags
 @_title
 @click.option(
-    "-c", "--collection", default="knowledge", help="The name to file it under.  [default: knowledge]"
+    "-c", "--collection", default="knowledge", help="The collection to save it in.  [default: knowledge]"
 )
 @_name
 @options.json_flag
@@ -76,7 +79,7 @@ def learn(
     name: str | None,
     as_json: bool,
 ) -> None:
-    """Keep a piece of knowledge, as remember keeps a memory.
+    """Save a piece of knowledge, as quire remember saves a memory.
 
     \b
     Examples:
@@ -92,17 +95,24 @@ def learn(
 @options.memory_option
 @options.here_flag
 @options.query
-@click.option("--kind", "kinds", multiple=True, help="memory or knowledge; by default both.")
-@click.option("-c", "--collection", help="Look only in this collection.")
-@click.option("--tag", "tags", multiple=True, help="Only entries with this tag; with all of several.")
-@click.option("--since", help="Only entries written then or later: 2026-01-31, or 7d (also h, w) ago.")
-@click.option("--until", help="Only entries written until then.")
-@click.option("-n", "--limit", type=int, help="How many results, at most 1,000.  [default: 10]")
+@click.option("--kind", "kinds", multiple=True, help="memory or knowledge. By default both.")
+@click.option("-c", "--collection", help="Search only this collection.")
 @click.option(
-    "-m", "--mode", help="hybrid, keyword (words alone) or semantic (meaning alone).  [default: hybrid]"
+    "--tag",
+    "tags",
+    multiple=True,
+    help="Only entries with this tag. Given several times, only those with all of them.",
 )
-@click.option("--group", is_flag=True, help="Only the best of each entry.")
-@click.option("--history", is_flag=True, help="All texts of one entry, newest first: QUERY is its name.")
+@click.option(
+    "--since", help="Only entries written at this time or later: 2026-01-31, or 7d ago (also h and w)."
+)
+@click.option("--until", help="Only entries written at this time or earlier.")
+@click.option("-n", "--limit", type=int, help="How many results to show, at most 1,000.  [default: 10]")
+@click.option(
+    "-m", "--mode", help="hybrid, keyword (words only) or semantic (meaning only).  [default: hybrid]"
+)
+@click.option("--group", is_flag=True, help="Show only the best passage of each entry.")
+@click.option("--history", is_flag=True, help="Show all texts of one entry, newest first. QUERY is its name.")
 @options.json_flag
 def recall(
     library: str | None,
@@ -119,7 +129,7 @@ def recall(
     history: bool,
     as_json: bool,
 ) -> None:
-    """Find memories and knowledge, by their words and by their meaning. Documents are not looked at.
+    """Find memories and knowledge, by words and by meaning. Documents are not searched.
 
     \b
     Examples:
@@ -150,7 +160,9 @@ def recall(
         )
     _show_recalled(found, as_json)
     if elsewhere:
-        output.note(f"The library of this project has {output.entries(elsewhere)} too: quire recall --here")
+        output.note(
+            f"This project has {output.entries(elsewhere)} too. To search them: quire recall --here QUERY"
+        )
     sys.exit(render.DONE if found.results else render.NOTHING)
 
 
@@ -158,10 +170,15 @@ def recall(
 @options.memory_option
 @options.here_flag
 @click.argument("addresses", nargs=-1, metavar="[ADDRESS|ID]...")
-@click.option("-c", "--collection", help="Forget all of this collection.")
-@click.option("--tag", "tags", multiple=True, help="Forget what has this tag; all of several.")
-@click.option("--before", help="Forget what was last written before then: 2026-01-31, or 52w ago.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be forgotten.")
+@click.option("-c", "--collection", help="Forget this whole collection.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    help="Forget entries with this tag. Given several times, only those with all of them.",
+)
+@click.option("--before", help="Forget entries last written before this time: 2026-01-31, or 52w ago.")
+@click.option("--dry-run", is_flag=True, help="Show what would be forgotten. Change nothing.")
 @options.json_flag
 def forget(
     library: str | None,
@@ -173,7 +190,7 @@ def forget(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Delete memories and knowledge, by address or id. Documents are refused: they are removed.
+    """Delete memories and knowledge, by address or id. For documents, use quire remove.
 
     \b
     Examples:
@@ -193,7 +210,7 @@ def forget(
 @options.here_flag
 @click.argument("file", default="-", type=options.file_name, metavar="[FILE|-]")
 def export_entries(library: str | None, here: bool, file: str) -> None:
-    """Write all memories and knowledge as lines of JSON.
+    """Write all memories and knowledge as JSON, one line for each.
 
     \b
     Examples:
@@ -217,7 +234,7 @@ def export_entries(library: str | None, here: bool, file: str) -> None:
 @click.argument("file", type=options.file_name, metavar="FILE|-")
 @options.json_flag
 def import_entries(library: str | None, here: bool, file: str, as_json: bool) -> None:
-    """Take in memories and knowledge that were exported. What is here already stays as it is.
+    """Read memories and knowledge that quire export wrote. Entries that are here already stay as they are.
 
     \b
     Examples:
@@ -226,7 +243,7 @@ def import_entries(library: str | None, here: bool, file: str, as_json: bool) ->
     """
     from quire.surfaces import render
 
-    with opening.open_memories(library, here, create=True) as opened:
+    with opening.open_memories(library, here, create=True) as opened, output.stopping(lambda: _IMPORTED):
         report = opened.import_(sys.stdin.buffer if file == "-" else file)
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))
@@ -237,15 +254,17 @@ def _said(text: str) -> str:
 
 
 def _show_recalled(found: Found, as_json: bool) -> None:
-    from quire.surfaces import recalled, render
+    from quire.surfaces import recalled, render, wrapping
 
     if as_json:
         output.print_json(render.found_json(found))
         return
+    columns, colour = wrapping.width(), wrapping.has_colour()
     if found.results and not found.good_match:
         click.secho(render.NO_GOOD_MATCH, bold=True)
     for number, result in enumerate(found.results, 1):
-        text, where = recalled.entry_lines(number, result, sys.stdout.isatty())
+        output.separate(number)
+        text, where = recalled.entry_lines(number, result, colour=colour, columns=columns)
         click.echo(text)
         click.secho(where, dim=True)
     for said in found.notes:

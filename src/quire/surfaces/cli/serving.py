@@ -17,25 +17,29 @@ _root_option = click.option(
     "roots",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder that files may be added from; without one, none may.",
+    help="A folder that files may be added from. Without this option, no file may be added.",
 )
 
 
 @quire.command()
 @options.library_option
-@click.option("--here", is_flag=True, help="Keep memories in this library too, not in your own.")
+@click.option("--here", is_flag=True, help="Keep memories in this library too, instead of your own.")
 @click.option("--read-only", is_flag=True, help="Write nothing, whoever asks.")
 @_root_option
 @click.option("--watch", is_flag=True, help="Keep the library up to date while the server runs.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", default=8900, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 is any."
+    "--port",
+    default=8900,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port. 0 takes any free port.",
 )
 @click.option(
     "--access-log",
     type=click.File("a", encoding="utf-8", lazy=False),
     metavar="FILE|-",
-    help="Write a line of JSON for each request, without its query.",
+    help="Log each request as a line of JSON, without its query.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 def serve(
@@ -51,7 +55,7 @@ def serve(
 ) -> None:
     """Serve a library: a web page, an HTTP API and the MCP server, on one port.
 
-    On this machine alone, no key is needed. On any other address, every request needs one: `quire keys`.
+    On this machine alone, no key is needed. On any other address, every request needs a key: quire keys.
     docs/serve.md has the API, the page, and how a team runs it.
 
     \b
@@ -86,16 +90,22 @@ def _check_watch(watch: bool, read_only: bool) -> None:
 
 @quire.command()
 @options.library_option
-@click.option("--here", is_flag=True, help="Keep memories in this library too, not in your own.")
+@click.option("--here", is_flag=True, help="Keep memories in this library too, instead of your own.")
 @click.option("--read-only", is_flag=True, help="Offer no tools that write.")
 @_root_option
 @click.option("--watch", is_flag=True, help="Keep the library up to date while the server runs.")
 @click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="With --http: the address to listen on.")
 @click.option(
-    "--port", default=8900, show_default=True, type=click.IntRange(0, 65535), help="With --http; 0 is any."
+    "--port",
+    default=8900,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="With --http: the port. 0 takes any free port.",
 )
-@click.option("--key", envvar=MCP_KEY, default="", help="What clients must bring; better set QUIRE_MCP_KEY.")
+@click.option(
+    "--key", envvar=MCP_KEY, default="", help="The key that clients must send. Better set QUIRE_MCP_KEY."
+)
 def mcp(
     library: str | None,
     here: bool,
@@ -109,8 +119,8 @@ def mcp(
 ) -> None:
     """Serve a library to agents over the Model Context Protocol.
 
-    Agents search, read and cite it, and unless --read-only is given add to it, with the tools that
-    docs/mcp.md lists. Clients start this command by themselves; with --http they come to it.
+    Agents search and read the library and cite from it. Unless --read-only is given, they also add to it.
+    docs/mcp.md lists the tools. Clients start this command by themselves; with --http, they connect to it.
     What agents remember goes to your own library, unless -L names one or --here is given.
 
     \b

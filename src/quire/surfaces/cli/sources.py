@@ -12,10 +12,10 @@ from quire.surfaces.cli.group import quire
 
 @quire.group(invoke_without_command=True)
 @options.library_option
-@options.json_flag
+@options.json_lines("source")
 @click.pass_context
 def sources(context: click.Context, library: str | None, as_json: bool) -> None:
-    """List the sources of a library: what you named, what it holds, and its last problem.
+    """List the sources of a library: what you added, how much of it there is, and its last problem.
 
     \b
     Examples:
@@ -49,8 +49,8 @@ def sources(context: click.Context, library: str | None, as_json: bool) -> None:
 @sources.command("remove")
 @options.library_option
 @click.argument("place", metavar="PLACE|URL|ADDRESS|ID")
-@click.option("-c", "--collection", help="The collection that it is in, if it is in several.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("-c", "--collection", help="The collection of the source, if it is in several.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed. Change nothing.")
 @options.json_flag
 @click.pass_context
 def remove_source(
@@ -61,7 +61,7 @@ def remove_source(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Remove a source and the documents that no other source holds. Files are never touched.
+    """Remove a source and the documents that no other source has. Your files are never touched.
 
     \b
     Examples:
@@ -77,13 +77,13 @@ def remove_source(
 @options.library_option
 @click.argument("old")
 @click.argument("new")
-@click.option("--dry-run", is_flag=True, help="Only say what would be followed.")
+@click.option("--dry-run", is_flag=True, help="Show what would move. Change nothing.")
 @options.json_flag
 @click.pass_context
 def move_source(
     context: click.Context, library: str | None, old: str, new: str, dry_run: bool, as_json: bool
 ) -> None:
-    """Follow a file or folder that you moved: its documents keep their ids, promotions and vectors.
+    """Tell the library that you moved a file or folder. Documents keep their ids, promotions and vectors.
 
     \b
     Examples:

@@ -68,19 +68,19 @@ class InitOptions:
     "names", nargs=-1, type=click.Choice([*_CLIENTS, "agents", "completion"]), metavar="[NAME]..."
 )
 @click.option("--project", is_flag=True, help="Write only files of this project, which others may share.")
-@click.option("--uvx", is_flag=True, help="Let clients start Quire with uvx, which needs no installation.")
+@click.option("--uvx", is_flag=True, help="Have clients start Quire with uvx, which needs no installation.")
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be written.")
-@click.option("--remove", is_flag=True, help="Take out again what this command wrote, and nothing else.")
-@options.json_flag
+@click.option("--dry-run", is_flag=True, help="Show what would be written. Change nothing.")
+@click.option("--remove", is_flag=True, help="Remove what this command wrote, and nothing else.")
+@options.json_lines("file")
 def init(
     names: tuple[str, ...], project: bool, uvx: bool, yes: bool, dry_run: bool, remove: bool, as_json: bool
 ) -> None:
-    """Give Quire to the agents of this machine: write it into the settings of the MCP clients that are found.
+    """Give Quire to the agents of this machine: write it into the settings of their MCP clients.
 
     NAME is claude-code, claude-desktop, cursor or vscode; agents, for a line in the project's AGENTS.md; or
-    completion, for completion in your shell. Without names, all clients that are found are offered. A file
-    that is not there is made only for a client that you name. Every change is shown first, and you are asked.
+    completion, for completion in your shell. Without names, Quire offers all clients that it finds. It makes
+    a new file only for a client that you name. It shows every change first, and asks.
 
     \b
     Examples:
@@ -240,10 +240,10 @@ def _note_rest(wanted: InitOptions, offers: list[Offer]) -> None:
         output.note("No client was found. To make the file of one, name it: quire init cursor")
     if any(offer.name != "agents" and offer.project for offer in offers) and not wanted.uvx:
         output.note(
-            "A file of the project names a path of this machine. For others: quire init --project --uvx"
+            "The project's file names a path of this machine. To share the file: quire init --project --uvx"
         )
     if given := [name for name in sorted(os.environ) if name.startswith(PREFIX)]:
-        output.note(f"A client may not have {', '.join(given)}. Put settings into quire.toml.")
+        output.note(f"Clients may not see {', '.join(given)}. Put these settings into quire.toml.")
 
 
 def _exit_code(done: list[str]) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,10 +27,10 @@ from quire.surfaces.cli.group import quire
 def trust_file(file: Path | None, yes: bool, revoke: bool, listed: bool, as_json: bool) -> None:
     """Accept all settings of a project's quire.toml, by default the nearest one upward.
 
-    Without trust a project file may change how documents are cut and results are shown, lower limits,
-    and name a library inside its folder. Quire ignores the rest: servers, keys, hosts, a proxy, higher
-    limits, a library elsewhere. Quire shows what the file sets before it asks. When the file changes, it
-    is no longer trusted.
+    Without your trust, a project file can change how documents are cut and how results are shown, lower
+    limits, and name a library inside its folder. Quire ignores its other settings: servers, keys, hosts, a
+    proxy, higher limits, a library elsewhere. Quire shows what the file sets before it asks. A file that
+    changes is no longer trusted.
 
     \b
     Examples:
@@ -113,7 +112,7 @@ def _show(file: SettingsFile) -> None:
     """Print a file's settings, first the allowed ones, then those that need trust. Its text could mislead."""
     own = settings.user_settings(os.environ)
     needed = file.narrowing(own)[1]
-    wanted = {name: value for name, value in policy.values(file.over(own)) if name in _set_by(file.content)}
+    wanted = {name: value for name, value in policy.values(file.over(own)) if name in file.names}
     click.echo(f"{_shown(file.path)} sets:")
     for name, value in wanted.items():
         if name not in needed:
@@ -121,15 +120,6 @@ def _show(file: SettingsFile) -> None:
     click.echo("These settings need your trust:" if needed else "No setting in it needs your trust.")
     for name, value in needed.items():
         click.echo(f"  {name} = {_value(name, value)}")
-
-
-def _set_by(content: dict[str, Any], above: str = "") -> Iterator[str]:
-    """The names of the settings in a parsed file, such as chunk.auto.max_tokens."""
-    for name, value in content.items():
-        if isinstance(value, dict):
-            yield from _set_by(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}"
 
 
 def _value(name: str, value: Any) -> str:

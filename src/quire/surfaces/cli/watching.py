@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @quire.command()
 @options.library_option
-@click.option("--install", is_flag=True, help="Make it a service of yours, which starts when you log in.")
+@click.option("--install", is_flag=True, help="Install a service that starts when you log in.")
 @click.option("--uninstall", is_flag=True, help="Remove that service.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one line for each change.")
+@options.json_lines("change")
 def watch(library: str | None, install: bool, uninstall: bool, as_json: bool) -> None:
-    """Keep a library up to date: read what changes in its sources, until Ctrl-C.
+    """Keep a library up to date until Ctrl-C: read what changes in its sources.
 
-    Files are read again soon after they change, pages and sites once a day. A line is printed for each
-    change. Documents whose files are gone are removed as by quire refresh: only while their source is
-    healthy. One process at a time watches a library; another one waits, and takes over.
+    Files are read soon after they change, pages and sites once a day. Each change is printed on a line.
+    Documents whose files are gone are removed as by quire refresh: only while their source is healthy. One
+    process at a time watches a library. Another one waits, and takes over when the first ends.
 
     \b
     Examples:
@@ -100,4 +100,4 @@ def _show_installed(service: UserService) -> None:
     click.echo("\n".join(f"  {command}" for command in service.starts))
     others = [name for name in sorted(os.environ) if name.startswith(PREFIX) and name != LIBRARY]
     if others:
-        output.note(f"The service does not have {', '.join(others)}. Put settings into quire.toml.")
+        output.note(f"The service does not see {', '.join(others)}. Put these settings into quire.toml.")

@@ -16,7 +16,7 @@ _STRATEGIES = ", ".join(STRATEGIES)
 def _text(value: Any) -> Any:
     """A text that can be stored. Raises ValueError for NUL and for half a character."""
     if isinstance(value, str) and storable(value) != value:
-        raise ValueError("holds NUL or half a character")
+        raise ValueError("holds a NUL or an incomplete character")
     return value
 
 

@@ -49,7 +49,10 @@ _FOR_AGENTS = (
     (re.compile(r"\bSee what there is with: quire list"), "Call list to see what there is"),
     (re.compile(r"\bquire (add) (?:\./docs|https://example\.com/guide)"), r"the tool \1"),
     (re.compile(r"\bquire (add) --(site) \S+"), r"the tool \1, with \2"),
-    (re.compile(r"\bquire (remember) TEXT|\bquire (recall|list|refresh)\b(?! --)"), r"the tool \1\2"),
+    (
+        re.compile(r"\bquire (remember) TEXT|\bquire (recall) QUERY|\bquire (list|refresh)\b(?! --)"),
+        r"the tool \1\2\3",
+    ),
     (re.compile(r"\bquire (forget|remove) (?!--purge).+"), r"the tool \1"),
     (re.compile(r"\bquire chunks ADDRESS"), "the tool read, with chunks"),
     (re.compile(r": -c NAME"), ""),
