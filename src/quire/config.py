@@ -117,7 +117,7 @@ class AutoSettings:
 class SectionsSettings:
     """Whole subtrees up to a size."""
 
-    max_tokens: int = 8000
+    max_tokens: int = 8000  # a larger section is cut at its topmost headings
 
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 1, 100_000_000)
@@ -158,7 +158,7 @@ STRATEGIES = ("auto", "nodes", "sections", "windows", "memory", "headers")
 class ChunkSettings:
     """The strategy used unless another is named, and the settings of each."""
 
-    strategy: str = "auto"
+    strategy: str = "auto"  # nodes, sections, windows, memory or headers
     auto: AutoSettings = field(default_factory=AutoSettings)
     nodes: NodesSettings = field(default_factory=NodesSettings)
     sections: SectionsSettings = field(default_factory=SectionsSettings)
@@ -273,7 +273,7 @@ class SearchSettings:
     merge_from: float = 0.8  # of the best score in its document: a weaker section is not merged
     sharpness: float = 8.0  # scores are raised to this power before those of siblings are added
     aggregation_threshold: float = 0.5  # siblings merge when a larger share of them matches
-    min_aggregation_matches: int = 2
+    min_aggregation_matches: int = 2  # siblings that match, for them to merge
     score_cap_multiplier: float = 2.0  # a merged section scores at most so many times its best child
 
     def __post_init__(self) -> None:
