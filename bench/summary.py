@@ -184,6 +184,17 @@ def indexing_plot() -> str:
     return bars(f"Indexing {_chunks(table)} chunks", "seconds of processor time", groups, [])
 
 
+def size_plot() -> str:
+    """How large each index is, of the largest set."""
+    table = _indexed()[-1]
+    groups = [
+        Bars(INDEXERS[row["what"]], [float(row[_BYTES])], [row[_BYTES]])
+        for row in table.rows
+        if row["what"] in INDEXERS
+    ]
+    return bars(f"The size of an index of {_chunks(table)} chunks", _BYTES, groups, [])
+
+
 def speed_plot() -> str:
     """Searches in the largest set that was measured below a million chunks, as bars."""
     found = list(_searches())
@@ -232,6 +243,7 @@ PLOTS = {
     "performance-quality.svg": quality_plot,
     "performance-speed.svg": speed_plot,
     "performance-indexing.svg": indexing_plot,
+    "performance-size.svg": size_plot,
 }
 
 

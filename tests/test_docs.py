@@ -36,6 +36,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text("utf-8")
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_GREP, _BOTH, _INSTALLED = "grep, page nDCG@10", "words and deep", "installed, MB"
 _LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
 
 
@@ -197,6 +198,28 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------------------------- the package
+
+
+def test_the_figures_of_the_readme_are_recorded() -> None:
+    """Issue: three measured lines, with the figures of bench/README.md, rounded."""
+    found = [row for table in summary.tables("Finding") for row in table.rows]
+    pages = next(row for row in found if row["metric"] == "page nDCG@10")
+    alone = next(row for row in found if "deep alone" in row)
+    beside, *_, grep = summary.tables("Beside other tools")
+    tools = {row["tool"]: row for row in beside.rows}
+    qmd, ours = tools["qmd 2.8.3, BM25"], tools["Quire, by words"]
+    told = [
+        ("grep {}, Quire {} ({} by words", (grep.rows[0][_GREP], pages["deep"], pages["words"])),
+        (
+            "vectors alone {}, by words alone {}, by both {}",
+            (alone["deep alone"], alone["words"], alone[_BOTH]),
+        ),
+    ]
+    for line, values in told:
+        assert line.format(*(f"{float(value):.2f}" for value in values)) in README
+    hits = (f"{100 * float(one['page hit@10']):.0f} %" for one in (qmd, ours))
+    assert "by BM25 {}, Quire by words {}".format(*hits) in README
+    assert f"Installed: {qmd[_INSTALLED]} and {ours[_INSTALLED]} MB" in README
 
 
 @cache
