@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "PACKAGE.md"
+_WHERE = "The files that are named here are in the source archive of this package."
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)]+)\)")
 _FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _PICTURE = re.compile(r"!\[([^\]]*)\]\((?!https?:)([^)]+)\)\n*")
@@ -28,7 +29,7 @@ def written(readme: str, address: str) -> str:
     """The README as an index can show it."""
     parts = _FENCE.split(readme)
     parts[::2] = [_led(part, address) for part in parts[::2]]
-    return "".join(parts)
+    return "".join(parts) + ("" if address else f"\n{_WHERE}\n")
 
 
 def _led(text: str, address: str) -> str:

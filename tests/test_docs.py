@@ -189,12 +189,13 @@ def test_the_readme_installs_what_there_is() -> None:
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     """Each command works, or, where it would serve until it is told to stop, knows its options."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "guide.md").write_text("# Guide\n\nHello.\n")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "guide.md").write_text("# Guide\n\nHello.\n")
     lines = [line[1:] for line in shell_lines() if line[0] == "quire"]
     assert lines
     for line in lines:
-        run(tmp_path, *line, *(["--help"] if line[0] == "serve" else []))
+        args = [arg.replace("~", str(tmp_path)) for arg in line]
+        run(tmp_path, *args, *(["--help"] if line[0] == "serve" else []))
 
 
 # ---------------------------------------------------------------------------------------- the package
@@ -243,7 +244,8 @@ def test_a_repository_with_an_address_is_linked() -> None:
         "![A](https://example.com/q/raw/main/docs/a.svg)\n\nSee [the page](https://example.com/q/blob/main/docs/a.md#b)"
         " and [there](https://example.com/).\n"
     )
-    assert package_page.written(text, "") == "See the page (`docs/a.md`) and [there](https://example.com/).\n"
+    told = package_page.written(text, "")
+    assert told.startswith("See the page (`docs/a.md`) and [there](https://example.com/).\n")
 
 
 def test_the_wheel_and_the_source_archive_have_what_they_need(tmp_path: Path) -> None:
