@@ -31,7 +31,6 @@ def printed(command: str, place: Path) -> str:
     """What a command prints, in a home and with a library of its own."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("QUIRE_", "XDG_"))}
     env |= {"QUIRE_LIBRARY": str(place / "library.db"), "COLUMNS": "100", "HOME": str(place)}
-    env["QUIRE_EMBED_MODEL"] = "static"  # what serves at once: the deep model would take a while
     path = shlex.quote(str(Path(forks.command()).parent))
     done = subprocess.run(
         f"PATH={path}:$PATH; {command}",
