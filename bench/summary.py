@@ -25,7 +25,13 @@ SETS = {  # what people know them as
 JUDGED = ("strict nDCG@10", "found@10", "document nDCG@10")
 WAYS = {"words": "by words alone", "static": "at once", "deep": "once all is embedded"}
 QUERIES = {"three mixed words": "three words", "seven words": "seven words", "a phrase": "a phrase"}
-ENGINES = {"library.search": "Quire", "raw FTS5": "SQLite FTS5", "tantivy": "tantivy"}
+ENGINES = {  # the columns, in order; those that were not measured are left out
+    "words": "Quire, by words",
+    "hybrid": "Quire, with meaning",
+    "raw FTS5": "SQLite FTS5",
+    "tantivy": "tantivy",
+}
+_SAME = {"library.search": "words"}  # what earlier records call it
 INDEXERS = {
     "quire Library.add": "Quire, by words",
     "quire Library.add with meaning": "Quire, with meaning",
@@ -37,12 +43,12 @@ INDEXERS = {
 
 STYLE = """\
 svg { --paper: #fff; --ink: #1f2328; --soft: #59636e; --rule: #d8dee4;
-  --a: #9aa7b4; --b: #5b8def; --c: #1a7f37 }
+  --a: #9aa7b4; --b: #5b8def; --c: #1a7f37; --d: #bc6c00 }
 @media (prefers-color-scheme: dark) {
   svg { --paper: #0d1117; --ink: #e6edf3; --soft: #9198a1; --rule: #30363d;
-    --a: #6b7683; --b: #6ea8fe; --c: #3fb950 }
+    --a: #6b7683; --b: #6ea8fe; --c: #3fb950; --d: #e0a03b }
 }
-.a { fill: var(--a) } .b { fill: var(--b) } .c { fill: var(--c) }
+.a { fill: var(--a) } .b { fill: var(--b) } .c { fill: var(--c) } .d { fill: var(--d) }
 .paper { fill: var(--paper) } .rule { stroke: var(--rule) }
 text { fill: var(--ink); font: 13px system-ui, sans-serif } .title { font-size: 16px; font-weight: 600 }
 .soft { fill: var(--soft) } .small { font-size: 12px }"""
@@ -141,18 +147,26 @@ def _searches() -> Iterator[tuple[str, str, dict[str, str]]]:
         if not table.rows or "way" not in table.rows[0]:
             continue
         for query in QUERIES:
-            times = {row["way"]: row["p50"] for row in table.rows if row["query"] == query}
+            rows = [row for row in table.rows if row["query"] == query]
+            times = {_SAME.get(row["way"], row["way"]): row["p50"] for row in rows}
             if times:
                 yield _chunks(table), query, times
 
 
 def speed() -> str:
     """How long searches by words take."""
+    engines = _engines()
     rows = [
-        [size, QUERIES[query], *(times.get(engine, "–") for engine in ENGINES)]
+        [size, QUERIES[query], *(times.get(engine, "–") for engine in engines)]
         for size, query, times in _searches()
     ]
-    return _markdown(["chunks", "query", *(f"{name}, ms" for name in ENGINES.values())], rows)
+    return _markdown(["chunks", "query", *(f"{ENGINES[engine]}, ms" for engine in engines)], rows)
+
+
+def _engines() -> list[str]:
+    """What was measured, in order."""
+    found = {engine for _, _, times in _searches() for engine in times}
+    return [engine for engine in ENGINES if engine in found]
 
 
 def _indexed() -> list[Table]:
@@ -199,19 +213,21 @@ def speed_plot() -> str:
     """Searches in the largest set that was measured below a million chunks, as bars."""
     found = list(_searches())
     size = [size for size, _, _ in found if len(size) < len("1,000,000")][-1]
+    shown = [(query, times) for chunks, query, times in found if chunks == size]
+    engines = [one for one in _engines() if all(one in times for _, times in shown)]
     groups = [
-        Bars(QUERIES[query], [float(times[one]) for one in ENGINES], [f"{times[one]} ms" for one in ENGINES])
-        for chunks, query, times in found
-        if chunks == size
+        Bars(QUERIES[query], [float(times[one]) for one in engines], [f"{times[one]} ms" for one in engines])
+        for query, times in shown
     ]
-    title = f"Searching {size} chunks by words"
-    return bars(title, "milliseconds, median", groups, list(ENGINES.values()))
+    names = [ENGINES[engine] for engine in engines]
+    return bars(f"Searching {size} chunks", "milliseconds, median", groups, names)
 
 
 def bars(title: str, unit: str, groups: Sequence[Bars], legend: Sequence[str]) -> str:
     """Groups of horizontal bars as a picture."""
     most = max(value for group in groups for value in group.values)
-    kinds = "abc" if len(groups[0].values) > 1 else "b"
+    kinds = "abcd" if len(groups[0].values) > 1 else "b"
+    wide = (WIDTH - LEFT) / max(len(legend), 3)
     tall = len(groups[0].values) * BAR + GAP
     height = TOP + len(groups) * tall + 10
 
@@ -220,18 +236,19 @@ def bars(title: str, unit: str, groups: Sequence[Bars], legend: Sequence[str]) -
         yield f'<text x="20" y="28" class="title">{title}</text>'
         yield f'<text x="20" y="48" class="soft small">{unit}</text>'
         for number, name in enumerate(legend):
-            yield f'<rect x="{LEFT + 170 * number}" y="38" width="11" height="11" class="{kinds[number]}"/>'
-            yield f'<text x="{LEFT + 17 + 170 * number}" y="48" class="soft small">{name}</text>'
+            x = LEFT + wide * number
+            yield f'<rect x="{x:.0f}" y="38" width="11" height="11" class="{kinds[number]}"/>'
+            yield f'<text x="{x + 17:.0f}" y="48" class="soft small">{name}</text>'
         yield f'<path d="M{LEFT} {TOP - 8}V{height - 10}" class="rule"/>'
         for row, group in enumerate(groups):
             top = TOP + row * tall
             middle = top + (tall - GAP) / 2 + 4
             yield f'<text x="{LEFT - 10}" y="{middle:.0f}" text-anchor="end">{group.name}</text>'
             for place, (value, label) in enumerate(zip(group.values, group.labels, strict=True)):
-                wide, y = (WIDTH - LEFT - RIGHT) * value / most, top + place * BAR
-                size = f'width="{wide:.1f}" height="{BAR - 2}"'
+                long, y = (WIDTH - LEFT - RIGHT) * value / most, top + place * BAR
+                size = f'width="{long:.1f}" height="{BAR - 2}"'
                 yield f'<rect x="{LEFT}" y="{y}" {size} class="{kinds[place]}"/>'
-                yield f'<text x="{LEFT + wide + 6:.1f}" y="{y + 10}" class="small">{label}</text>'
+                yield f'<text x="{LEFT + long + 6:.1f}" y="{y + 10}" class="small">{label}</text>'
 
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">'
     named = f"<title>{title}: {unit}</title>"
