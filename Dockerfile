@@ -13,7 +13,7 @@ ARG PYTHON=3.11
 FROM python:${PYTHON}-slim AS build
 WORKDIR /checkout
 RUN python -m venv /opt/quire
-COPY constraints.txt pyproject.toml README.md LICENSE NOTICE ./
+COPY constraints.txt pyproject.toml PACKAGE.md LICENSE NOTICE ./
 COPY src ./src
 COPY man ./man
 RUN /opt/quire/bin/python -m pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt ".[serve,postgres,documents]"

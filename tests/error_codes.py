@@ -1,4 +1,4 @@
-"""Writes the table of error codes in docs/library.md from errors.py: python -m tests.error_codes"""
+"""Writes the table of error codes in docs/troubleshooting.md from errors.py: python -m tests.error_codes"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from quire.errors import CODES, QuireError
 from quire.surfaces import render
 
-PAGE = Path(__file__).parents[1] / "docs" / "library.md"
+PAGE = Path(__file__).parents[1] / "docs" / "troubleshooting.md"
 
 
 def kinds(kind: type[QuireError] = QuireError) -> Iterator[type[QuireError]]:

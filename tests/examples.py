@@ -28,7 +28,7 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 
 def printed(command: str, place: Path) -> str:
-    """What a command prints, with a library of its own; what differs from run to run is made alike."""
+    """What a command prints, in a home and with a library of its own."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("QUIRE_", "XDG_"))}
     env |= {"QUIRE_LIBRARY": str(place / "library.db"), "COLUMNS": "100", "HOME": str(place)}
     path = shlex.quote(str(Path(forks.command()).parent))
@@ -42,15 +42,20 @@ def printed(command: str, place: Path) -> str:
         check=False,
     )
     assert done.returncode == 0, (command, done.stdout, done.stderr)
-    shown = re.sub(r"in \d+\.\d s", "in 0.0 s", done.stdout).replace(str(ROOT), "/home/you/quire")
-    return re.sub(r"checked [\w ]+ ago", "checked a moment ago", shown)
+    return done.stdout.replace(str(ROOT), "/home/you/quire").replace(str(place), "/home/you")
+
+
+def timeless(text: str) -> str:
+    """A text without what differs from run to run: how long a command took, and when a source was checked."""
+    return re.sub(r"checked [\w ]+ ago", "checked …", re.sub(r"in \d+\.\d s", "in …", text))
 
 
 def _now(block: re.Match[str]) -> str:
-    """A block with what its commands print now."""
-    with tempfile.TemporaryDirectory() as place:
-        told = [f"$ {command}\n{printed(command, Path(place))}" for command, _ in commands(block[1])]
-    return f"```console\n{''.join(told)}```"
+    """A block with what its commands print now; the same block if only times differ."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name).resolve()
+        told = "".join(f"$ {command}\n{printed(command, place)}" for command, _ in commands(block[1]))
+    return block[0] if timeless(told) == timeless(block[1]) else f"```console\n{told}```"
 
 
 def main() -> None:

@@ -23,8 +23,8 @@ HOME = "/home/ada"  # whose library the pictures show
 LARGEST = 150_000  # bytes of a picture
 MEMORY = "The team reads the handbook before each release, and writes down what was unclear."
 VIEWS = {
-    "search": "/?q=how+to+keep+a+library+up+to+date",
-    "reader": "/read?address=docs:library.md%23where-it-is&q=where+is+the+library",
+    "search": "/?q=where+are+my+memories",
+    "reader": "/read?address=docs:data.md%23which-library-a-command-uses&q=where+is+the+library",
     "cuts": "/cuts?address=docs:chunking.md&strategy=auto&strategy=windows",
     "library": "/library",
     "map": "/map",

@@ -571,7 +571,7 @@ def test_keys_are_made_listed_and_withdrawn_by_the_command(tmp_path: Path) -> No
     assert (shown["name"], shown["level"], shown["collections"]) == ("alice", "write", ["a"])
     assert "digest" not in shown
     assert run(tmp_path, "keys", "withdraw", "alice", *at)[0] == "Withdrew alice.\n"
-    assert "quire keys make NAME" in run(tmp_path, "keys", *at, code=1)[1]
+    assert "quire keys -L k.db make NAME" in run(tmp_path, "keys", *at, code=1)[1]
     run(tmp_path, "keys", "withdraw", "alice", *at, code=1)
     run(tmp_path, "keys", "make", "x", "--can", "admin", "-c", "a", *at, code=2)
 

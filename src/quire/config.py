@@ -117,7 +117,7 @@ class AutoSettings:
 class SectionsSettings:
     """Whole subtrees up to a size."""
 
-    max_tokens: int = 8000
+    max_tokens: int = 8000  # a larger section is cut at its topmost headings
 
     def __post_init__(self) -> None:
         _within("max_tokens", self.max_tokens, 1, 100_000_000)
@@ -158,7 +158,7 @@ STRATEGIES = ("auto", "nodes", "sections", "windows", "memory", "headers")
 class ChunkSettings:
     """The strategy used unless another is named, and the settings of each."""
 
-    strategy: str = "auto"
+    strategy: str = "auto"  # nodes, sections, windows, memory or headers
     auto: AutoSettings = field(default_factory=AutoSettings)
     nodes: NodesSettings = field(default_factory=NodesSettings)
     sections: SectionsSettings = field(default_factory=SectionsSettings)
@@ -274,7 +274,7 @@ class SearchSettings:
     merge_from: float = 0.8  # share of the best score in the document that a section needs to merge
     sharpness: float = 8.0  # scores are raised to this power before siblings are added up
     aggregation_threshold: float = 0.5  # siblings merge if more than this share of them matches
-    min_aggregation_matches: int = 2
+    min_aggregation_matches: int = 2  # siblings that match, for them to merge
     score_cap_multiplier: float = 2.0  # the most that a merged section scores, in scores of its best child
 
     def __post_init__(self) -> None:
