@@ -580,6 +580,36 @@ def test_a_search_asks_the_server_few_times(store: PostgresStore, monkeypatch: p
         assert len(asked) <= most, asked
 
 
+def test_what_the_server_puts_off_is_done_after_a_write(url: str) -> None:
+    """No search reads a list of terms that wait for the index, or a whole table for want of statistics."""
+    with Library.open(url, create=True, config=WORDS) as library:
+        library.store.write([prepared(f"# N\n\nred apple {n}\n", f"{n}.md") for n in range(300)])
+        waiting = "SELECT gin_clean_pending_list('quire.words_terms')"
+        assert postgres.execute(url, waiting) != [(0,)]
+        library.remember("Zebras eat apples.")
+        assert postgres.execute(url, waiting) == [(0,)]
+    counted = "SELECT reltuples FROM pg_class WHERE oid = 'quire.documents'::regclass"
+    assert postgres.execute(url, counted) == [(301,)]
+
+
+def test_only_words_of_the_vocabulary_are_counted(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A misspelled word has thousands of neighbours, and the library few of them."""
+    store.write([prepared("# N\n\nThe installation of zebras.\n")])
+    statements, looked_up = store.db.rows, list[int]()
+
+    def rows(sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
+        if "count(*)" in sql and args:
+            looked_up.append(len(args[0]))
+        return statements(sql, args)
+
+    monkeypatch.setattr(store.db, "rows", rows)
+    result = searcher.search(store, "installtion", Filters(), WORDS.search, None)
+    assert "installation" in result.notes[0]
+    assert max(looked_up) < 5
+
+
 def test_pairs_in_too_many_chunks_are_estimated(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

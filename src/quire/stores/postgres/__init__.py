@@ -19,7 +19,7 @@ from quire.stores.postgres.database import Connection, PostgresDatabase, next_ge
 from quire.stores.postgres.filters import conditions
 from quire.stores.postgres.ids import count_wrong_keys
 from quire.stores.postgres.keys import PostgresKeys
-from quire.stores.postgres.schema import CHECKS
+from quire.stores.postgres.schema import CHECKS, tidy
 from quire.stores.postgres.sources import PostgresSources
 from quire.stores.postgres.terms import REPEATED
 from quire.stores.rows import DocumentRow, active_model
@@ -93,7 +93,9 @@ class PostgresStore(PostgresSources, PostgresKeys):
         return ["The server may still have it in its own log and in its backups. Ask whoever runs it."]
 
     def settle(self) -> None:
-        """Nothing is left to do: the server keeps its own log."""
+        """Finish what the server puts off after writes, as only the owner can."""
+        if self.db.is_owner:
+            self.db.write(tidy)
 
     def library_id(self) -> str:
         """The random id of the library, which its backups share."""

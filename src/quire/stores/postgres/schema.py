@@ -142,6 +142,23 @@ def message_of(problem: Exception) -> str:
     return " ".join(str(problem).split())
 
 
+def tidy(db: Connection) -> None:
+    """Index the terms that are waiting for it, and count tables that have doubled since the server did.
+
+    It would do both within minutes; until then, every search would read all terms that wait, and some would
+    read whole tables.
+    """
+    db.execute("SET LOCAL lock_timeout = '2s'")  # the server may be doing it
+    db.execute("SELECT gin_clean_pending_list('quire.words_terms')")
+    grown = (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'quire'::regnamespace AND relkind = 'r'"
+        " AND pg_relation_size(oid) > 2 * current_setting('block_size')::bigint * greatest(relpages, 1)"
+        " ORDER BY oid"
+    )
+    for (table,) in db.execute(grown).fetchall():
+        db.execute(f"ANALYZE quire.{table}")
+
+
 # Each problem that a check finds, and the statement that counts where.
 CHECKS = {
     "chunks that documents do not count": """

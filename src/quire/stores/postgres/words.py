@@ -224,15 +224,20 @@ class Bm25:
             self._renew()
             self._count(words := [Phrase((term,)) for term in terms])
             return {word.terms[0]: int(n) for word in words if (n := self._known.found[word])}
-        terms = () if self.db.is_scoped and len(terms) > 1000 else terms  # in a scope each takes long
+        terms = self._spelled(terms)
         either = f"ARRAY[a.number, a.number | {-REPEATED + 1} - 1]"
         found = f"quire.matches({either})" if self.db.is_scoped else f"quire.words WHERE terms && {either}"
         each = (
             f"SELECT a.term, (SELECT count(*) FROM (SELECT FROM {found} LIMIT {CANDIDATES}) AS hits)"
             " FROM unnest(%s::text[], %s::integer[]) AS a (term, number)"
         )
-        rows = self.db.rows(each, [list(terms), list(map(number, terms))])
+        rows = self.db.rows(each, [terms, list(map(number, terms))]) if terms else []
         return {term: count for term, count in rows if count}
+
+    def _spelled(self, terms: Collection[str]) -> list[str]:
+        """Those of many terms that the vocabulary has, which is a step along its index for each."""
+        statement = "SELECT DISTINCT term FROM quire.vocabulary WHERE term = ANY (%s)"
+        return [row[0] for row in self.db.rows(statement, [list(terms)])]
 
     def _is_kept(self, phrase: Phrase) -> bool:
         """Whether the count of a term is stored, because counting it again would take long."""
