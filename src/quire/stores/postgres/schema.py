@@ -38,6 +38,12 @@ def _compact(db: Connection) -> None:
     compact(db)
 
 
+def _add_levels(db: Connection) -> None:
+    from quire.stores.postgres.keyed import add_levels  # it uses what uses this file
+
+    add_levels(db)
+
+
 def _fold_tags(db: Connection) -> None:
     tags = [row[0] for row in db.execute("SELECT DISTINCT tag FROM quire.tags").fetchall()]
     db.execute(
@@ -48,7 +54,7 @@ def _fold_tags(db: Connection) -> None:
 
 
 # What comes after a script, because SQL cannot do it.
-_PYTHON_STEPS = {6: remake_all_keys, 8: _compact, 12: _fold_tags}
+_PYTHON_STEPS = {6: remake_all_keys, 8: _compact, 12: _fold_tags, 13: _add_levels}
 
 
 class Schema:
