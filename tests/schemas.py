@@ -113,7 +113,9 @@ def _without_levels(names: list[str], rows: list[tuple[Any, ...]]) -> _Rows:
     made = []
     for row in rows:
         keys, counts, places = row[at["terms"]], bytes(row[at["counts"]]), row[at["places"]]
-        numbers = [one if one >= terms.SIGNS else (one - terms.LEAST_KEY) // terms.LEVELS for one in keys]
+        numbers = [
+            one if one >= terms.SIGNS else (one - terms.LEAST_KEY) // terms.LEVEL_COUNT for one in keys
+        ]
         often = sorted((one - 2**31, place) for place, one in enumerate(numbers) if counts[place] > 1)
         once = sorted((one, place) for place, one in enumerate(numbers) if counts[place] == 1)
         order = [place for _, place in often + once]

@@ -558,7 +558,8 @@ def test_counts_of_common_terms_are_kept(store: PostgresStore, monkeypatch: pyte
     store.write([*batch, prepared("# N\n\nrare common common\n", "r.md")])
     kept = dict(store.db.rows("SELECT number, share FROM quire.common_terms"))
     common, rare = (
-        [terms.key(terms.number(term), level) for level in range(terms.LEVELS)] for term in ("common", "rare")
+        [terms.key(terms.number(term), level) for level in range(terms.LEVEL_COUNT)]
+        for term in ("common", "rare")
     )
     assert sum(kept.get(key, 0) for key in common) == pytest.approx(1.0)
     assert kept.keys().isdisjoint(rare)

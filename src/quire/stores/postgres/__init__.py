@@ -21,16 +21,16 @@ from quire.stores.postgres.ids import count_wrong_keys
 from quire.stores.postgres.keys import PostgresKeys
 from quire.stores.postgres.schema import CHECKS, tidy
 from quire.stores.postgres.sources import PostgresSources
-from quire.stores.postgres.terms import LEAST_KEY, LEVELS, NUMBERS
+from quire.stores.postgres.terms import LEAST_KEY, LEVEL_COUNT, NUMBERS
 from quire.stores.rows import DocumentRow, active_model
 
 __all__ = ["PostgresStore"]
 
-_FIRST_KEY = f"(v.number % {NUMBERS}) * {LEVELS}::bigint + {LEAST_KEY}"
+_FIRST_KEY = f"(v.number % {NUMBERS}) * {LEVEL_COUNT}::bigint + {LEAST_KEY}"
 _UNUSED_TERMS = (
     "DELETE FROM quire.vocabulary AS v WHERE NOT EXISTS (SELECT 1 FROM quire.words AS w"
     " WHERE w.collection = v.collection AND w.terms && ARRAY(SELECT one::integer"
-    f" FROM generate_series({_FIRST_KEY}, {_FIRST_KEY} + {LEVELS - 1}) AS one))"
+    f" FROM generate_series({_FIRST_KEY}, {_FIRST_KEY} + {LEVEL_COUNT - 1}) AS one))"
 )
 _HELD = (
     *("documents", "sections", "chunks", "words"),

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quire.stores.postgres.terms import LEVELS, most_of
+from quire.stores.postgres.terms import LEVEL_COUNT, most_of
 
 # Shares of the chunks with a term that are on each level, where they are not known. Of bench/postgres.py.
-USUAL = (0.25, 0.22, 0.17, 0.12, 0.09, 0.07, 0.05, 0.03)
+USUAL_SHARES = (0.25, 0.22, 0.17, 0.12, 0.09, 0.07, 0.05, 0.03)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Word:
 
 def word(weight: float, shares: Sequence[float], chunks: float, average: float) -> Word:
     """A word of a weight in so many chunks, of which shares are on each level."""
-    most = tuple(weight * most_of(level, average) for level in range(LEVELS))
+    most = tuple(weight * most_of(level, average) for level in range(LEVEL_COUNT))
     return Word(most, tuple(share * chunks for share in shares))
 
 
@@ -72,7 +72,7 @@ def probe(words: Sequence[Word], enough: float) -> list[int]:
     return least
 
 
-def covers(least: Sequence[int], needed: Sequence[int]) -> bool:
+def suffices(least: Sequence[int], needed: Sequence[int]) -> bool:
     """Whether all that is needed was looked up."""
     return all(one <= other for one, other in zip(least, needed, strict=True))
 

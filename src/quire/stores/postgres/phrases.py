@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from quire.stores.matching import COLUMN_WEIGHTS, Phrase
 from quire.stores.postgres.database import PostgresDatabase
-from quire.stores.postgres.terms import BREAK, LEAST_KEY, LEVELS, NUMBERS, SIGNS, key, letter, number
+from quire.stores.postgres.terms import BREAK, LEAST_KEY, LEVEL_COUNT, NUMBERS, SIGNS, key, letter, number
 
-Span = tuple[int, int]  # the first and the last of keys that follow each other
+_Span = tuple[int, int]  # the first and the last of keys that follow each other
 
 _SIGNS = {(0,): "=", (0, 1): "=<"}  # of terms that are in these columns
 _FEW = 8  # numbers that are looked for in a row one by one
@@ -28,13 +28,13 @@ class Phrases:
     def __init__(self, db: PostgresDatabase) -> None:
         self.db = db
 
-    def spans(self, phrase: Phrase, place: int = 0, least: int = 0) -> list[Span]:
+    def spans(self, phrase: Phrase, place: int = 0, least: int = 0) -> list[_Span]:
         """The keys that a term of a phrase may have in a row, from a level on."""
         term, signs = phrase.terms[place], _SIGNS.get(phrase.columns, "")
         if signs:
             named = [f"{sign}{term}" for sign in signs]
             return [(key(one),) * 2 for name in named for one in self._meant(name, phrase.prefix)]
-        return [(key(one, least), key(one, LEVELS - 1)) for one in self._meant(term, phrase.prefix)]
+        return [(key(one, least), key(one, LEVEL_COUNT - 1)) for one in self._meant(term, phrase.prefix)]
 
     def _meant(self, term: str, is_prefix: bool) -> Iterable[int]:
         return self._beginning(term) if is_prefix else [number(term)]
@@ -79,7 +79,7 @@ class Phrases:
     def _has(self, phrase: Phrase) -> str:
         return _follow(phrase) if len(phrase.terms) > 1 else self._has_one(self.spans(phrase))
 
-    def _has_one(self, spans: Sequence[Span]) -> str:
+    def _has_one(self, spans: Sequence[_Span]) -> str:
         """A condition: a row has a key in one of the spans."""
         if len(spans) > _FEW:
             some = f"quire.words AS h WHERE {_overlaps(spans, 'h')}"
@@ -90,7 +90,7 @@ class Phrases:
 
     def bucket(self, phrase: Phrase) -> str:
         """The place of a word among a row's terms, from 1, if it is there."""
-        return _bucket(key(number(phrase.terms[0]), LEVELS - 1))
+        return _bucket(key(number(phrase.terms[0]), LEVEL_COUNT - 1))
 
     def frequency(self, phrase: Phrase, bucket: str = "") -> str:
         """The weighted frequency of a word, whose bucket may be known; for all else 1 if there, or 0."""
@@ -118,10 +118,10 @@ class Phrases:
             meant = self._beginning(phrase.terms[0])
             bases = {one % NUMBERS for one in meant}
             own = (place for place, one in enumerate(terms) if one < SIGNS)
-            return [letter(at) for at in own if (terms[at] - LEAST_KEY) // LEVELS in bases]
+            return [letter(at) for at in own if (terms[at] - LEAST_KEY) // LEVEL_COUNT in bases]
         pattern = ""
         for term in phrase.terms:
-            place = bisect(terms, key(number(term), LEVELS - 1)) - 1
+            place = bisect(terms, key(number(term), LEVEL_COUNT - 1)) - 1
             if place < 0 or terms[place] < key(number(term)):
                 return []
             pattern += letter(place)
@@ -136,20 +136,20 @@ def _follow(phrase: Phrase) -> str:
     return f"coalesce({' OR '.join(f'strpos({places}, {letters}) > 0' for places in among)}, false)"
 
 
-def _overlaps(spans: Sequence[Span], row: str = "w") -> str:
+def _overlaps(spans: Sequence[_Span], row: str = "w") -> str:
     """A condition for the index: a row has a key in one of the spans.
 
     The server does not know them when it plans: if it thought that most rows match, it would read all and
     compare each key with each of a row's. Of many it is asked for some at a time, which is the fastest.
     """
     keys = _keys(spans)
-    size = max(_FEW * LEVELS, -(-len(keys) // _GROUPS))
+    size = max(_FEW * LEVEL_COUNT, -(-len(keys) // _GROUPS))
     groups = [keys[start : start + size] for start in range(0, len(keys), size)]
     each = " OR ".join(f"{row}.terms && (SELECT {_array(group)})" for group in groups)
     return f"({each or 'false'})"
 
 
-def _keys(spans: Iterable[Span]) -> list[int]:
+def _keys(spans: Iterable[_Span]) -> list[int]:
     return [one for first, last in spans for one in range(first, last + 1)]
 
 
@@ -164,7 +164,7 @@ def _bucket(one: int) -> str:
 
 def _place(one: int) -> str:
     """The place of a number's key among a row's terms, from 1; NULL if it is not there."""
-    bucket = _bucket(key(one, LEVELS - 1))
+    bucket = _bucket(key(one, LEVEL_COUNT - 1))
     return f"CASE WHEN w.terms[{bucket}] >= {key(one)} THEN {bucket} END"
 
 

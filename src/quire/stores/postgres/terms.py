@@ -24,9 +24,9 @@ TYPES = ("int8", "int4", "text", "int4", "int4[]", "bytea", "text")
 VOCABULARY_TYPES = ("text", "text", "int4")
 SIGNS = 3 * 2**29  # and more are the numbers of collections and kinds, as quire.collection_sign() has them
 K1, B = 1.2, 0.75  # of BM25
-LEVELS = 8
+LEVEL_COUNT = 8
 LEAST_KEY = -(2**31)
-NUMBERS = (SIGNS - LEAST_KEY) // LEVELS  # that keys tell apart
+NUMBERS = (SIGNS - LEAST_KEY) // LEVEL_COUNT  # that keys tell apart
 AVERAGE = 120  # terms of a chunk, for levels: they stay as they are when the library's average changes
 _EDGES = (0.40, 0.50, 0.58, 0.65, 0.72, 0.80, 0.89)  # between levels: shares of the most that a term can add
 BREAK = "\1"  # between the columns in `places`
@@ -87,7 +87,7 @@ def number(term: str) -> int:
 
 def key(one: int, level: int = 0) -> int:
     """The key of a number: those of a term's levels follow each other, and a sign is its own."""
-    return one if one >= SIGNS else LEAST_KEY + one % NUMBERS * LEVELS + level
+    return one if one >= SIGNS else LEAST_KEY + one % NUMBERS * LEVEL_COUNT + level
 
 
 def level_of(count: int, size: int) -> int:

@@ -36,7 +36,7 @@ from quire.stores.postgres.database import (
 )
 from quire.stores.postgres.filters import conditions
 from quire.stores.postgres.phrases import Phrases
-from quire.stores.postgres.terms import K1, LEAST_KEY, LEVELS, SIGNS, B, key, number
+from quire.stores.postgres.terms import K1, LEAST_KEY, LEVEL_COUNT, SIGNS, B, key, number
 from quire.stores.rows import MAX_CHUNKS
 
 COUNTED = 2000  # chunks of a library up to which each term is counted; then those that few chunks have
@@ -81,7 +81,7 @@ class _Known:
         if not phrase.is_word:
             return layers.Word((), (chunks,))
         shares = self.shares.get(phrase.terms[0])
-        spread = [share / sum(shares) for share in shares] if shares else layers.USUAL
+        spread = [share / sum(shares) for share in shares] if shares else layers.USUAL_SHARES
         return layers.word(weight, spread, chunks, self.average)
 
 
@@ -156,7 +156,7 @@ class Bm25:
             enough *= 8
             found = ranked(least := layers.probe(words, enough))
         needed = layers.least_levels(words, found[-1].score - others) if any(least) else least
-        return found if layers.covers(least, needed) else ranked(needed)
+        return found if layers.suffices(least, needed) else ranked(needed)
 
     def _ranking(self, match: WordQuery) -> list[tuple[Phrase, float]]:
         """The phrases that tell chunks apart, and their weights. Words in most do if there are no others."""
@@ -220,11 +220,11 @@ class Bm25:
         """Load the stored shares of terms. In a scope there are none: they are of all collections."""
         if self.db.is_scoped or self._known.chunks <= COUNTED or not terms:
             return
-        keys = {key(number(term), level): (term, level) for term in terms for level in range(LEVELS)}
+        keys = {key(number(term), level): (term, level) for term in terms for level in range(LEVEL_COUNT)}
         statement = "SELECT number, share FROM quire.common_terms WHERE number = ANY (%s)"
         for one, share in self.db.rows(statement, [list(keys)]):
             term, level = keys[one]
-            self._known.shares.setdefault(term, [0.0] * LEVELS)[level] = float(share)
+            self._known.shares.setdefault(term, [0.0] * LEVEL_COUNT)[level] = float(share)
 
     def _count(self, phrases: Iterable[Phrase]) -> None:
         """Count the chunks that phrases are in."""
@@ -256,7 +256,7 @@ class Bm25:
             self._count(words := [Phrase((term,)) for term in terms])
             return {word.terms[0]: int(n) for word in words if (n := self._known.found[word])}
         terms = self._spelled(terms)
-        either = f"ARRAY[{', '.join(f'a.key + {level}' for level in range(LEVELS))}]"
+        either = f"ARRAY[{', '.join(f'a.key + {level}' for level in range(LEVEL_COUNT))}]"
         found = f"quire.matches({either})" if self.db.is_scoped else f"quire.words WHERE terms && {either}"
         each = (
             f"SELECT a.term, (SELECT count(*) FROM (SELECT FROM {found} LIMIT {COUNTED}) AS hits)"
@@ -285,7 +285,7 @@ class Bm25:
 
     def _matching(self, match: WordQuery, filters: Filters, least: Mapping[Phrase, int] = _ALL) -> str:
         """The rows `w` of words that match a query within a collection and kinds, and WHERE."""
-        rare = tuple(phrase for phrase in match.rare if least.get(phrase, 0) < LEVELS)
+        rare = tuple(phrase for phrase in match.rare if least.get(phrase, 0) < LEVEL_COUNT)
         groups = [group for group in (*match.needed, rare) if group]
         if not groups:
             return "quire.words AS w WHERE false"
@@ -404,7 +404,7 @@ def count_common(db: Connection, chunks: int) -> None:
         " total AS (SELECT count(*) AS chunks FROM sampled)"
         " INSERT INTO quire.common_terms SELECT key, summed.chunks / total.chunks FROM summed, total"
         " WHERE of_term > %s",
-        (SIGNS, LEAST_KEY, LEVELS, IN_SAMPLE),
+        (SIGNS, LEAST_KEY, LEVEL_COUNT, IN_SAMPLE),
     )
 
 
