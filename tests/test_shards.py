@@ -43,7 +43,7 @@ REFUSED = {
 GATHERED = re.compile(r"(LIMIT|OFFSET) (%s|\d+)( \+ 1)?\)|MATERIALIZED|OVER \(")
 BY_DOCUMENT = re.compile(
     r"USING \(document|\.document(, \w+\.index\))? = |\(\w+\.document, \w+\.index\) = "
-    r"|document = ANY|document IN"
+    r"|document = ANY|document IN|= \w+\.document\b"
 )
 
 
