@@ -664,19 +664,6 @@ def test_only_words_of_the_vocabulary_are_counted(
     assert max(looked_up) < 5
 
 
-def test_pairs_in_too_many_chunks_are_estimated(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The bonus for words that stand together never costs a walk through the library."""
-    store.write([prepared(f"# N\n\nred apple {n}\n", f"{n}.md") for n in range(300)])
-    store.write([prepared(f"# N\n\napple red {n}\n", f"b{n}.md") for n in range(300)])
-    monkeypatch.setattr(postgres_words, "COUNTED", 100)
-    monkeypatch.setattr(postgres_words, "SAMPLE_OF_PAIRS", 250)
-    paths = found(store, "red apple", 600)
-    assert len(paths) == 600
-    assert not [path for path in paths[:300] if path.startswith("b")]
-
-
 # ------------------------------------------------------------------------------------- embedding
 
 

@@ -44,7 +44,6 @@ AT_ONCE = 1000  # chunks that are scored without choosing among them
 RESCORED_CHUNKS = 1000  # the best by their words, where phrases must be scored here
 SAMPLE = 50_000  # chunks in which terms are counted that are too many to count
 IN_SAMPLE = 100  # of its chunks have a term that is counted there alone
-SAMPLE_OF_PAIRS = 5000  # chunks in which pairs are counted whose words are in more; in a larger library
 COMMON_FROM = 2000  # chunks of a library in which common terms are counted
 
 _NO_WEIGHT = 1e-6  # of a term in more than half of the chunks
@@ -129,10 +128,9 @@ class Bm25:
             return []
         pairs = matching.pairs(query)
         self._count([*match.ranking, *(Phrase((term,)) for pair in pairs for term in pair.terms)])
-        self._count(pairs)
         found = self._best(match, pairs, filters, limit)
-        words, together = self._weights(match.ranking), self._weights(pairs)
-        scored = [(row, match.times * self._score(words, together, row)) for row in found]
+        words, together = self._weights(match.ranking), self._pair_weights(pairs)
+        scored = [(row, self._score(words, together, row)) for row in found]
         scored.sort(key=lambda item: (-item[1], item[0]))
         return scored[:limit]
 
@@ -233,21 +231,12 @@ class Bm25:
         self._load_shares({phrase.terms[0] for phrase in new if phrase.is_word})
         shares = {p: known.shares.get(p.terms[0]) for p in new if p.is_word}
         kept = {phrase: sum(share) for phrase, share in shares.items() if share}
-        many = [phrase for phrase in new if self._is_in_many(phrase)]
-        few = [phrase for phrase in new if phrase not in kept and phrase not in many]
+        few = [phrase for phrase in new if phrase not in kept]
         known.found |= {phrase: share * known.chunks for phrase, share in kept.items()}
         if few:
-            counts = [f"(SELECT count(*) FROM {self._counted(phrase)})" for phrase in few]
+            counts = [f"(SELECT count(*) FROM {self.phrases.rows_with([phrase])})" for phrase in few]
             row = self.db.rows(f"SELECT {', '.join(counts)}")[0]
             known.found |= zip(few, map(float, row), strict=True)
-        if many:
-            counts = [f"count(*) FILTER (WHERE {self.phrases.has(phrase)})" for phrase in many]
-            share = min(100.0, 100 * SAMPLE_OF_PAIRS / known.chunks)
-            sample = f"quire.words AS w TABLESAMPLE SYSTEM ({share}) REPEATABLE (1)"
-            size, *counted = self.db.rows(f"SELECT count(*), {', '.join(counts)} FROM {sample}")[0]
-            # What is not in the sample may still be there.
-            each = known.chunks / max(size, 1)
-            known.found |= {p: (n + 0.5) * each for p, n in zip(many, counted, strict=True)}
 
     def counts(self, terms: Collection[str]) -> dict[str, int]:
         """In how many chunks terms are, up to COUNTED. Terms in none are left out."""
@@ -270,19 +259,6 @@ class Bm25:
         statement = "SELECT DISTINCT term FROM quire.vocabulary WHERE term = ANY (%s)"
         return [row[0] for row in self.db.rows(statement, [list(terms)])]
 
-    def _counted(self, phrase: Phrase) -> str:
-        """The rows `w` that have a phrase, and WHERE. A word in most chunks is no help in finding them."""
-        words = sorted((self._known.found.get(Phrase((term,)), 0), term) for term in phrase.terms)
-        if len(words) == 1 or words[-1][0] < 8 * words[0][0]:
-            return self.phrases.rows_with([phrase])
-        return f"{self.phrases.rows_with([Phrase((words[0][1],))])} AND {self.phrases.has(phrase)}"
-
-    def _is_in_many(self, phrase: Phrase) -> bool:
-        """Whether so many chunks may have a phrase that it is counted in a sample."""
-        words = [self._known.found.get(Phrase((term,)), 0) for term in phrase.terms]
-        is_large = self._known.chunks > COUNTED and not self.db.is_scoped
-        return is_large and len(words) > 1 and min(words) > SAMPLE_OF_PAIRS
-
     def _matching(self, match: WordQuery, filters: Filters, least: Mapping[Phrase, int] = _ALL) -> str:
         """The rows `w` of words that match a query within a collection and kinds, and WHERE."""
         rare = tuple(phrase for phrase in match.rare if least.get(phrase, 0) < LEVEL_COUNT)
@@ -298,6 +274,10 @@ class Bm25:
     def _weights(self, phrases: Iterable[Phrase]) -> list[tuple[Phrase, float]]:
         """Phrases and their weights, the lightest last."""
         return sorted(((p, self._known.idf(p)) for p in phrases), key=lambda item: -item[1])
+
+    def _pair_weights(self, pairs: Iterable[Phrase]) -> list[tuple[Phrase, float]]:
+        """Pairs with the weights of their rarer words."""
+        return [(pair, max(self._known.idf(Phrase((term,))) for term in pair.terms)) for pair in pairs]
 
     def _ranked(
         self,
