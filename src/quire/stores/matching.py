@@ -54,6 +54,11 @@ class WordQuery:
         """All phrases that count for the score."""
         return (*(phrase for group in self.needed for phrase in group), *self.rare, *self.others)
 
+    @property
+    def times(self) -> int:
+        """How many times each counts: 2 if some phrases only rank, as a database may write each twice."""
+        return 2 if self.others else 1
+
 
 def common_share(chunks: int) -> float:
     """The share of chunks above which a term is common, in a library of this many chunks."""
