@@ -525,6 +525,7 @@ class Searches:
     def forget(self) -> None:
         """Forget what was counted for queries; what is kept of the whole library stays."""
         self.store.words._known.found.clear()
+        self.store.words._known.shares.clear()
 
 
 # --------------------------------------------------------------------------------------- the figures

@@ -13,6 +13,7 @@ from psycopg import sql
 from quire.library import Library
 from quire.stores import migrate
 from quire.stores.checks import row_check
+from quire.stores.postgres import terms
 from quire.stores.postgres.compact import compact
 from quire.stores.postgres.pieces import unpack
 from quire.stores.sqlite import SqliteStore, ids
@@ -91,6 +92,8 @@ def _make_postgres(url: str, number: int) -> None:
         without = "facts writes migrations grants".split()
         without += ["words", "common_terms"] if number < 8 else []  # schema 8 makes them anew
         found = {name for (name,) in db.execute(tables).fetchall()}.difference(without)
+        if number < 13:
+            before["words"] = _without_levels(*before["words"])
         for name in sorted(found, key=lambda name: (name != "documents", name != "sources", name)):
             _insert(db, name, *before.get(name, ([], [])))
 
@@ -102,6 +105,28 @@ def _with_sources(names: list[str], rows: list[tuple[Any, ...]]) -> _Rows:
     """Documents with their bytes as they are, as before schema 8."""
     stored = names.index("pieces")
     return [*names, "source"], [(*row, unpack(bytes(row[stored]))) for row in rows]
+
+
+def _without_levels(names: list[str], rows: list[tuple[Any, ...]]) -> _Rows:
+    """Words as before schema 13: numbers, and 2**31 less and first where they count more than once."""
+    at = {name: names.index(name) for name in ("terms", "counts", "places")}
+    made = []
+    for row in rows:
+        keys, counts, places = row[at["terms"]], bytes(row[at["counts"]]), row[at["places"]]
+        numbers = [
+            one if one >= terms.SIGNS else (one - terms.LEAST_KEY) // terms.LEVEL_COUNT for one in keys
+        ]
+        often = sorted((one - 2**31, place) for place, one in enumerate(numbers) if counts[place] > 1)
+        once = sorted((one, place) for place, one in enumerate(numbers) if counts[place] == 1)
+        order = [place for _, place in often + once]
+        letters = {ord(terms.letter(place)): terms.letter(now) for now, place in enumerate(order)}
+        old = {
+            "terms": [one for one, _ in often + once],
+            "counts": bytes(counts[place] for _, place in often),
+            "places": places.translate(letters),
+        }
+        made.append(tuple(old.get(name, value) for name, value in zip(names, row, strict=True)))
+    return names, made
 
 
 def _rows(db: psycopg.Connection[Any], table: str) -> _Rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 import threading
 import time
@@ -541,21 +542,74 @@ def test_tags_origins_and_times_are_kept(library_url: str) -> None:
     store.close()
 
 
-def test_common_words_rank_but_do_not_match(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN §6: words that are in most chunks do not decide; they are found all the same."""
+def test_common_words_rank_lower_and_are_found_all_the_same(store: PostgresStore) -> None:
+    """DESIGN §6: words that are in most chunks do not decide."""
+    batch = [prepared(f"# N {n}\n\ncommon filler{n % 97} text\n", f"{n}.md") for n in range(300)]
+    store.write([*batch, prepared("# N\n\nrare common common\n", "r.md")])
+    assert found(store, "rare common")[0] == "r.md"
+    assert len(found(store, "rare common", 400)) == 301
+    assert found(store, "rare with the") == ["r.md"]  # stop words never find anything beside others
+    assert len(found(store, "common", 50)) == 50
+
+
+def test_counts_of_common_terms_are_kept(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not counted for each query, and kept for each level."""
     batch = [prepared(f"# N {n}\n\ncommon filler{n % 97} text\n", f"{n}.md") for n in range(2100)]
     store.write([*batch, prepared("# N\n\nrare common common\n", "r.md")])
     kept = dict(store.db.rows("SELECT number, share FROM quire.common_terms"))
-    assert kept[terms.number("common")] == pytest.approx(1.0)
-    assert terms.number("rare") not in kept
-    assert found(store, "rare common") == ["r.md"]
+    common, rare = (
+        [terms.key(terms.number(term), level) for level in range(terms.LEVEL_COUNT)]
+        for term in ("common", "rare")
+    )
+    assert sum(kept.get(key, 0) for key in common) == pytest.approx(1.0)
+    assert kept.keys().isdisjoint(rare)
     every = scores(store, query.parse("filler3 common"))
-    # In a large library only headings are looked at where a word is in too many chunks.
-    monkeypatch.setattr(postgres_words, "CANDIDATES", 100)
+    monkeypatch.setattr(postgres_words, "COUNTED", 100)
     store.words._known.version = ""
-    assert len(found(store, "common", 50)) == 50
     assert scores(store, query.parse("filler3 common")) == pytest.approx(every, rel=0.02)
-    assert found(store, "n", 5)[0].endswith(".md")
+    assert store.term_counts(["common", "rare", "nowhere"]) == {"common": 2101, "rare": 1}
+
+
+@pytest.mark.parametrize("average", [10, 120, 2000])
+def test_the_best_chunks_are_found_without_scoring_the_others(
+    url: str, monkeypatch: pytest.MonkeyPatch, average: int
+) -> None:
+    """No better chunk is missed, whatever the levels were made for, and in filters and scopes as well."""
+    monkeypatch.setattr(terms, "AVERAGE", average)
+    draw = random.Random(average)
+    vocabulary = [f"{a}{b}{c}" for a in "bdfgklmnprt" for b in "aeiou" for c in ("sk", "lp", "rd", "mt")]
+    weights = [1 / (place + 1) for place in range(len(vocabulary))]
+    batch = [
+        prepared(
+            f"# {' '.join(draw.choices(vocabulary, weights, k=2))}\n\n"
+            f"{' '.join(draw.choices(vocabulary, weights, k=int(draw.expovariate(1 / 60)) + 1))}\n",
+            f"{n}.md",
+            draw.choice(["mine", "theirs"]),
+        )
+        for n in range(1500)
+    ]
+    with opened(url, create=True) as store, opened(url, tenant=["mine"]) as scoped:
+        store.write(batch)
+        matching_rows, looked_up = store.words._matching, list[int]()
+
+        def counted(*args: Any) -> str:
+            looked_up.append(store.db.value(f"SELECT count(*) FROM {matching_rows(*args)}"))
+            return matching_rows(*args)
+
+        monkeypatch.setattr(store.words, "_matching", counted)
+        few, every = 0, 0
+        for words in (draw.choices(vocabulary, weights, k=draw.choice([1, 2, 3, 5])) for _ in range(25)):
+            asked = query.parse(" ".join([*words, "the"]))
+            for one, filters in ((store, Filters()), (store, Filters("theirs")), (scoped, Filters())):
+                monkeypatch.setattr(postgres_words, "AT_ONCE", 10**9)
+                looked_up.clear()
+                best = [hit.score for hit in one.search_words(asked, filters, 10)]
+                every += sum(looked_up)
+                monkeypatch.setattr(postgres_words, "AT_ONCE", 20)
+                looked_up.clear()
+                assert [hit.score for hit in one.search_words(asked, filters, 10)] == pytest.approx(best)
+                few += sum(looked_up)
+        assert few < every
 
 
 def test_a_search_asks_the_server_few_times(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -580,17 +634,34 @@ def test_a_search_asks_the_server_few_times(store: PostgresStore, monkeypatch: p
         assert len(asked) <= most, asked
 
 
-def test_pairs_in_too_many_chunks_are_estimated(
+def test_what_the_server_puts_off_is_done_after_a_write(url: str) -> None:
+    """No search reads a list of terms that wait for the index, or a whole table for want of statistics."""
+    with Library.open(url, create=True, config=WORDS) as library:
+        library.store.write([prepared(f"# N\n\nred apple {n}\n", f"{n}.md") for n in range(300)])
+        waiting = "SELECT gin_clean_pending_list('quire.words_terms')"
+        assert postgres.execute(url, waiting) != [(0,)]
+        library.remember("Zebras eat apples.")
+        assert postgres.execute(url, waiting) == [(0,)]
+    counted = "SELECT reltuples FROM pg_class WHERE oid = 'quire.documents'::regclass"
+    assert postgres.execute(url, counted) == [(301,)]
+
+
+def test_only_words_of_the_vocabulary_are_counted(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bonus for words that stand together never costs a walk through the library."""
-    store.write([prepared(f"# N\n\nred apple {n}\n", f"{n}.md") for n in range(300)])
-    store.write([prepared(f"# N\n\napple red {n}\n", f"b{n}.md") for n in range(300)])
-    monkeypatch.setattr(postgres_words, "CANDIDATES", 100)
-    monkeypatch.setattr(postgres_words, "SAMPLE_OF_PAIRS", 250)
-    paths = found(store, "red apple", 600)
-    assert len(paths) == 600
-    assert not [path for path in paths[:300] if path.startswith("b")]
+    """A misspelled word has thousands of neighbours, and the library few of them."""
+    store.write([prepared("# N\n\nThe installation of zebras.\n")])
+    statements, looked_up = store.db.rows, list[int]()
+
+    def rows(sql: str, args: Any = ()) -> list[tuple[Any, ...]]:
+        if "count(*)" in sql and args:
+            looked_up.append(len(args[0]))
+        return statements(sql, args)
+
+    monkeypatch.setattr(store.db, "rows", rows)
+    result = searcher.search(store, "installtion", Filters(), WORDS.search, None)
+    assert "installation" in result.notes[0]
+    assert max(looked_up) < 5
 
 
 # ------------------------------------------------------------------------------------- embedding

@@ -19,16 +19,18 @@ from quire.stores.postgres.database import Connection, PostgresDatabase, next_ge
 from quire.stores.postgres.filters import conditions
 from quire.stores.postgres.ids import count_wrong_keys
 from quire.stores.postgres.keys import PostgresKeys
-from quire.stores.postgres.schema import CHECKS
+from quire.stores.postgres.schema import CHECKS, tidy
 from quire.stores.postgres.sources import PostgresSources
-from quire.stores.postgres.terms import REPEATED
+from quire.stores.postgres.terms import LEAST_KEY, LEVEL_COUNT, NUMBERS
 from quire.stores.rows import DocumentRow, active_model
 
 __all__ = ["PostgresStore"]
 
+_FIRST_KEY = f"(v.number % {NUMBERS}) * {LEVEL_COUNT}::bigint + {LEAST_KEY}"
 _UNUSED_TERMS = (
     "DELETE FROM quire.vocabulary AS v WHERE NOT EXISTS (SELECT 1 FROM quire.words AS w"
-    f" WHERE w.collection = v.collection AND w.terms && ARRAY[v.number, v.number - {REPEATED - 1} - 1])"
+    " WHERE w.collection = v.collection AND w.terms && ARRAY(SELECT one::integer"
+    f" FROM generate_series({_FIRST_KEY}, {_FIRST_KEY} + {LEVEL_COUNT - 1}) AS one))"
 )
 _HELD = (
     *("documents", "sections", "chunks", "words"),
@@ -93,7 +95,9 @@ class PostgresStore(PostgresSources, PostgresKeys):
         return ["The server may still have it in its own log and in its backups. Ask whoever runs it."]
 
     def settle(self) -> None:
-        """Nothing is left to do: the server keeps its own log."""
+        """Finish what the server puts off after writes, as only the owner can."""
+        if self.db.is_owner:
+            self.db.write(tidy)
 
     def library_id(self) -> str:
         """The random id of the library, which its backups share."""

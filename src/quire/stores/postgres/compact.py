@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from quire import analyze
-from quire.stores import matching
 from quire.stores.postgres import terms
 from quire.stores.postgres.database import CHUNK_COLUMNS, Connection, array_of, register_numbers
 from quire.stores.postgres.pieces import pieces_of
-from quire.stores.postgres.words import count_common
+from quire.stores.postgres.words import COMMON_FROM, count_common
 from quire.stores.postgres.writing import BATCH_BYTES, SOME, add_words
 from quire.stores.rows import ChunkRow
 from quire.stores.texts import ChunkTexts, ChunkWords
@@ -37,7 +36,7 @@ def compact(db: Connection) -> None:
         add_words(db, ((*document, words) for document, words in made))
     db.execute(_FINISHED)
     row = db.execute("SELECT count(*) FROM quire.words").fetchone()
-    if row and row[0] >= matching.COMMON_SHARES[-1][0]:
+    if row and row[0] >= COMMON_FROM:
         count_common(db, row[0])
 
 

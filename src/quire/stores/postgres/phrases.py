@@ -5,16 +5,21 @@ How a row holds terms is in terms.py. Statements contain numbers and never a ter
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
 
 from quire.stores.matching import COLUMN_WEIGHTS, Phrase
 from quire.stores.postgres.database import PostgresDatabase
-from quire.stores.postgres.terms import BREAK, REPEATED, letter, number
+from quire.stores.postgres.terms import BREAK, LEAST_KEY, LEVEL_COUNT, NUMBERS, SIGNS, key, letter, number
+
+_Span = tuple[int, int]  # the first and the last of keys that follow each other
 
 _SIGNS = {(0,): "=", (0, 1): "=<"}  # of terms that are in these columns
 _FEW = 8  # numbers that are looked for in a row one by one
 _GROUPS = 24  # of numbers that are looked for in the index
+
+
+_ALL: Mapping[Phrase, int] = {}  # all levels of all words
 
 
 class Phrases:
@@ -23,12 +28,13 @@ class Phrases:
     def __init__(self, db: PostgresDatabase) -> None:
         self.db = db
 
-    def numbers(self, phrase: Phrase, place: int = 0) -> list[int]:
-        """The numbers that a term of a phrase may have in a row."""
+    def spans(self, phrase: Phrase, place: int = 0, least: int = 0) -> list[_Span]:
+        """The keys that a term of a phrase may have in a row, from a level on."""
         term, signs = phrase.terms[place], _SIGNS.get(phrase.columns, "")
-        named = [f"{sign}{term}" for sign in signs] or [term]
-        found = [one for name in named for one in self._meant(name, phrase.prefix)]
-        return found if signs else [*found, *(one - REPEATED for one in found)]
+        if signs:
+            named = [f"{sign}{term}" for sign in signs]
+            return [(key(one),) * 2 for name in named for one in self._meant(name, phrase.prefix)]
+        return [(key(one, least), key(one, LEVEL_COUNT - 1)) for one in self._meant(term, phrase.prefix)]
 
     def _meant(self, term: str, is_prefix: bool) -> Iterable[int]:
         return self._beginning(term) if is_prefix else [number(term)]
@@ -43,23 +49,26 @@ class Phrases:
 
     # ------------------------------------------------------------------------------- conditions
 
-    def rows_with(self, phrases: Sequence[Phrase]) -> str:
-        """The rows `w` that have one of the phrases, and WHERE."""
+    def rows_with(self, phrases: Sequence[Phrase], least: Mapping[Phrase, int] = _ALL) -> str:
+        """The rows `w` that have one of the phrases, words from the least levels on, and WHERE."""
         if not self.db.is_scoped:
-            return f"quire.words AS w WHERE {self.any_of(phrases)}"
-        numbers = [one for phrase in phrases for one in self.numbers(phrase)]
+            return f"quire.words AS w WHERE {self.any_of(phrases, least)}"
+        spans = [span for phrase in phrases for span in self.spans(phrase, 0, least.get(phrase, 0))]
         are_words = all(len(phrase.terms) == 1 for phrase in phrases)
-        return f"quire.matches({_array(numbers)}) AS w WHERE {'true' if are_words else self.has(*phrases)}"
+        return (
+            f"quire.matches({_array(_keys(spans))}) AS w WHERE {'true' if are_words else self.has(*phrases)}"
+        )
 
-    def any_of(self, phrases: Sequence[Phrase]) -> str:
+    def any_of(self, phrases: Sequence[Phrase], least: Mapping[Phrase, int] = _ALL) -> str:
         """A condition for the index, where there is one to use: one of the phrases is there."""
         if self.db.is_scoped:
             return self.has(*phrases)
-        words = [one for phrase in phrases if len(phrase.terms) == 1 for one in self.numbers(phrase)]
-        found = [_overlaps(words)] if words else []
+        words = [phrase for phrase in phrases if len(phrase.terms) == 1]
+        spans = [span for phrase in words for span in self.spans(phrase, 0, least.get(phrase, 0))]
+        found = [_overlaps(spans)] if spans else []
         for phrase in phrases:
             if len(phrase.terms) > 1:
-                each = [self.numbers(phrase, place) for place in range(len(phrase.terms))]
+                each = [self.spans(phrase, place) for place in range(len(phrase.terms))]
                 found += [" AND ".join([*map(_overlaps, each), _follow(phrase)])]
         return f"({' OR '.join(found) or 'false'})"
 
@@ -68,27 +77,28 @@ class Phrases:
         return f"({' OR '.join(map(self._has, phrases)) or 'false'})"
 
     def _has(self, phrase: Phrase) -> str:
-        return _follow(phrase) if len(phrase.terms) > 1 else self._has_one(self.numbers(phrase))
+        return _follow(phrase) if len(phrase.terms) > 1 else self._has_one(self.spans(phrase))
 
-    def _has_one(self, numbers: Sequence[int]) -> str:
-        """A condition: a row has one of the numbers."""
-        if len(numbers) > _FEW:
-            some = f"quire.words AS h WHERE {_overlaps(numbers, 'h')}"
-            rows = f"quire.matches({_array(numbers)}) AS h" if self.db.is_scoped else some
+    def _has_one(self, spans: Sequence[_Span]) -> str:
+        """A condition: a row has a key in one of the spans."""
+        if len(spans) > _FEW:
+            some = f"quire.words AS h WHERE {_overlaps(spans, 'h')}"
+            rows = f"quire.matches({_array(_keys(spans))}) AS h" if self.db.is_scoped else some
             return f"(w.document, w.index) IN (SELECT h.document, h.index FROM {rows})"
-        each = " OR ".join(f"w.terms[{_bucket(one)}] = {one}" for one in numbers)
+        each = " OR ".join(f"w.terms[{_bucket(last)}] >= {first}" for first, last in spans)
         return f"coalesce({each or 'false'}, false)"
 
-    def frequency(self, phrase: Phrase, is_there: bool = False) -> str:
-        """The weighted frequency of a word; for all else 1 if it is there, which may be known, or 0."""
+    def bucket(self, phrase: Phrase) -> str:
+        """The place of a word among a row's terms, from 1, if it is there."""
+        return _bucket(key(number(phrase.terms[0]), LEVEL_COUNT - 1))
+
+    def frequency(self, phrase: Phrase, bucket: str = "") -> str:
+        """The weighted frequency of a word, whose bucket may be known; for all else 1 if there, or 0."""
         if not phrase.is_word:
-            return "1" if is_there else f"{self.has(phrase)}::integer"
-        once = number(phrase.terms[0])
-        often = once - REPEATED
-        return (
-            f"CASE WHEN w.terms[{_bucket(often)}] = {often} THEN get_byte(w.counts, {_bucket(often)} - 1)"
-            f" WHEN w.terms[{_bucket(once)}] = {once} THEN 1 ELSE 0 END"
-        )
+            return f"{self.has(phrase)}::integer"
+        place = bucket or self.bucket(phrase)
+        is_there = f"w.terms[{place}] >= {key(number(phrase.terms[0]))}"
+        return f"CASE WHEN {is_there} THEN get_byte(w.counts, {place} - 1) ELSE 0 END"
 
     # --------------------------------------------------------------------------------- counting
 
@@ -106,14 +116,13 @@ class Phrases:
         """What stands for a phrase in the places of a row with these terms."""
         if phrase.prefix:
             meant = self._beginning(phrase.terms[0])
-            return [letter(place) for place, one in enumerate(terms) if one % REPEATED in meant]
+            bases = {one % NUMBERS for one in meant}
+            own = (place for place, one in enumerate(terms) if one < SIGNS)
+            return [letter(at) for at in own if (terms[at] - LEAST_KEY) // LEVEL_COUNT in bases]
         pattern = ""
         for term in phrase.terms:
-            one = number(term)
-            place = bisect_left(terms, one - REPEATED)
-            if place == len(terms) or terms[place] != one - REPEATED:
-                place = bisect_left(terms, one)
-            if place == len(terms) or terms[place] % REPEATED != one:
+            place = bisect(terms, key(number(term), LEVEL_COUNT - 1)) - 1
+            if place < 0 or terms[place] < key(number(term)):
                 return []
             pattern += letter(place)
         return [pattern]
@@ -127,16 +136,21 @@ def _follow(phrase: Phrase) -> str:
     return f"coalesce({' OR '.join(f'strpos({places}, {letters}) > 0' for places in among)}, false)"
 
 
-def _overlaps(numbers: Sequence[int], row: str = "w") -> str:
-    """A condition for the index: a row has one of the numbers.
+def _overlaps(spans: Sequence[_Span], row: str = "w") -> str:
+    """A condition for the index: a row has a key in one of the spans.
 
     The server does not know them when it plans: if it thought that most rows match, it would read all and
-    compare each number with each of a row's. Of many it is asked for some at a time, which is the fastest.
+    compare each key with each of a row's. Of many it is asked for some at a time, which is the fastest.
     """
-    size = max(_FEW, -(-len(numbers) // _GROUPS))
-    groups = [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    keys = _keys(spans)
+    size = max(_FEW * LEVEL_COUNT, -(-len(keys) // _GROUPS))
+    groups = [keys[start : start + size] for start in range(0, len(keys), size)]
     each = " OR ".join(f"{row}.terms && (SELECT {_array(group)})" for group in groups)
     return f"({each or 'false'})"
+
+
+def _keys(spans: Iterable[_Span]) -> list[int]:
+    return [one for first, last in spans for one in range(first, last + 1)]
 
 
 def _array(numbers: Sequence[int]) -> str:
@@ -149,9 +163,9 @@ def _bucket(one: int) -> str:
 
 
 def _place(one: int) -> str:
-    """The place of a term among a row's terms, from 1; NULL if it is not there."""
-    each = [f"WHEN w.terms[{_bucket(n)}] = {n} THEN {_bucket(n)}" for n in (one - REPEATED, one)]
-    return f"CASE {' '.join(each)} END"
+    """The place of a number's key among a row's terms, from 1; NULL if it is not there."""
+    bucket = _bucket(key(one, LEVEL_COUNT - 1))
+    return f"CASE WHEN w.terms[{bucket}] >= {key(one)} THEN {bucket} END"
 
 
 def _times(text: str, pattern: str) -> int:

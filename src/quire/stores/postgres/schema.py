@@ -38,6 +38,12 @@ def _compact(db: Connection) -> None:
     compact(db)
 
 
+def _add_levels(db: Connection) -> None:
+    from quire.stores.postgres.keyed import add_levels  # it uses what uses this file
+
+    add_levels(db)
+
+
 def _fold_tags(db: Connection) -> None:
     tags = [row[0] for row in db.execute("SELECT DISTINCT tag FROM quire.tags").fetchall()]
     db.execute(
@@ -48,7 +54,7 @@ def _fold_tags(db: Connection) -> None:
 
 
 # What comes after a script, because SQL cannot do it.
-_PYTHON_STEPS = {6: remake_all_keys, 8: _compact, 12: _fold_tags}
+_PYTHON_STEPS = {6: remake_all_keys, 8: _compact, 12: _fold_tags, 13: _add_levels}
 
 
 class Schema:
@@ -140,6 +146,23 @@ def version_of(text: str) -> tuple[int, ...]:
 def message_of(problem: Exception) -> str:
     """The message of an error, on one line."""
     return " ".join(str(problem).split())
+
+
+def tidy(db: Connection) -> None:
+    """Index the terms that are waiting for it, and count tables that have doubled since the server did.
+
+    It would do both within minutes; until then, every search would read all terms that wait, and some would
+    read whole tables.
+    """
+    db.execute("SET LOCAL lock_timeout = '2s'")  # the server may be doing it
+    db.execute("SELECT gin_clean_pending_list('quire.words_terms')")
+    grown = (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'quire'::regnamespace AND relkind = 'r'"
+        " AND pg_relation_size(oid) > 2 * current_setting('block_size')::bigint * greatest(relpages, 1)"
+        " ORDER BY oid"
+    )
+    for (table,) in db.execute(grown).fetchall():
+        db.execute(f"ANALYZE quire.{table}")
 
 
 # Each problem that a check finds, and the statement that counts where.

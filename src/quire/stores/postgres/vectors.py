@@ -38,6 +38,8 @@ REMEMBERED = 10_000  # cached vectors of texts that are gone
 EXACT = 20_000  # chunks within filters: up to this many are compared one by one, which misses none
 SIGNS_FROM = 1000  # numbers of a vector: from here on the index holds their signs, a sixteenth of them
 COMPARED_AGAIN = 4  # times as many vectors as are wanted, nearest by their signs
+# Of an HNSW index. With 64 instead of 200, near vectors are missed that no longer search finds.
+BUILT_WITH = "m = 16, ef_construction = 200"
 _LIVE = "EXISTS (SELECT 1 FROM quire.chunks AS c WHERE c.document = v.document AND c.digest = v.digest)"
 
 
@@ -65,7 +67,7 @@ class VectorTable:
         for table in ("vectors", "embedded"):
             db.execute(
                 f"CREATE INDEX {table}_{row[0]} ON quire.{table} USING hnsw"
-                f" (({_indexed('vector', new)}) {operators}) WITH (m = 16, ef_construction = 64)"
+                f" (({_indexed('vector', new)}) {operators}) WITH ({BUILT_WITH})"
                 f" WHERE model = {row[0]}"
             )
 
