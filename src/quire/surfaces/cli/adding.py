@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +16,7 @@ from quire.surfaces.cli.group import quire
 
 if TYPE_CHECKING:
     from quire.errors import SourceMoved
+    from quire.fleet import Fleet
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
@@ -38,6 +41,9 @@ _embeds = click.option(
 @click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone, now.")
 @_embeds
+@click.option(
+    "--fleet", metavar="ADDRESS", help="Index on Ray: local, local:4, auto, HOST:PORT or ray://HOST:PORT."
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and why.")
 @options.json_flag
 def add(
@@ -52,6 +58,7 @@ def add(
     keep: bool | None,
     prune: bool,
     embeds: bool,
+    fleet: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -63,7 +70,7 @@ def add(
     A site is read by its llms.txt; with --site, by its sitemap and the links under its path. A repository may
     be followed by @TAG and :FOLDER. Text from standard input is named by its content, unless --as names it.
     Everything can be searched by words and meaning at once; what deepens that and takes longer than a minute
-    is left to quire embed.
+    is left to quire embed. With --fleet, a library on PostgreSQL is indexed by many processes or machines.
 
     \b
     Examples:
@@ -79,7 +86,6 @@ def add(
       quire add ./vendor/docs --external
       cat notes.md | quire add - --as notes.md
     """
-    from quire.ingest.report import Report
     from quire.surfaces import render
 
     if prune and keep:
@@ -95,21 +101,46 @@ def add(
         sys.exit(render.FAILED)
 
     given["embed"] = embeds
-    with opening.open_library(library, create=True) as opened, output.progress_bar() as bar:
-        report = Report()
+    with _started(fleet, library) as machines, opening.open_library(library, create=True) as opened:
+        given["fleet"] = machines
+        report = _add_each(opened, sources, name, given)
+    output.show_report(report, as_json)
+    sys.exit(render.report_code(report))
+
+
+def _add_each(opened: Library, sources: tuple[str, ...], name: str | None, given: dict[str, Any]) -> Report:
+    """Add sources one by one, with progress; `name` is that of standard input."""
+    from quire.ingest.report import Report
+
+    report, about = Report(), {key: given[key] for key in ("collection", "external", "embed")}
+    with output.progress_bar() as bar:
         try:
             for source in sources:
                 if source == "-":
-                    content = _read_input(name)
-                    about: Any = {"collection": collection, "external": external, "embed": embeds}
-                    more = opened.add(content=content, path=name, **about)
+                    more = opened.add(content=_read_input(name), path=name, **about)
                 else:
                     more = _add_one(opened, source, given, bar)
                 report.join(more)
         except KeyboardInterrupt:
             output.stop("What was written is complete and can be searched; type the same to go on.")
-    output.show_report(report, as_json)
-    sys.exit(render.report_code(report))
+    return report
+
+
+@contextmanager
+def _started(address: str | None, library: str | None) -> Iterator[Fleet | None]:
+    """The fleet at an address, for a library that it can write to; None if none is wanted."""
+    if address is None:
+        yield None
+        return
+    from quire.errors import SettingError
+    from quire.fleet import Fleet
+    from quire.ingest.writing import NEEDS_SERVER
+
+    if "://" not in opening.library_url(library, create=True):
+        raise SettingError("fleet", NEEDS_SERVER)
+    with Fleet(address) as fleet:
+        fleet.start()
+        yield fleet
 
 
 def _read_input(name: str | None) -> bytes:
