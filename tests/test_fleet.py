@@ -171,6 +171,13 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
         Fleet(address)
 
 
+@needs_fleet
+def test_a_cluster_that_is_not_there_is_named_at_once() -> None:
+    """Ray itself would try for minutes."""
+    with pytest.raises(LibraryError, match=r"fleet 127.0.0.1:1: cannot be reached: .*refused"):
+        Fleet("127.0.0.1:1").start()
+
+
 def test_a_batch_is_small_and_files_that_may_grow_go_together() -> None:
     """Back-pressure: only so many bytes are in a batch; a file that may end its process is guarded."""
     sizes = {"a.md": 10, "b.md": 1_500_000, "c.md": 600_000, "d.pdf": 5, "e.md": 7, "f.docx": 5}

@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 from dataclasses import dataclass
 from importlib import import_module
@@ -22,6 +23,7 @@ from quire.errors import LibraryError, MissingExtra, SettingError
 
 log = logging.getLogger("quire")
 _LOCAL = "local"
+_PATIENCE = 10.0  # seconds for a cluster that is there to answer
 _MOST = 1024  # processes on this machine
 _STORE_BYTES = 300_000_000  # of a local cluster, for batches that are on their way
 _QUIET = {
@@ -87,9 +89,7 @@ def join(address: str) -> Cluster:
         found = ray.cluster_resources()
     except Exception as problem:  # Ray raises errors of many kinds
         Cluster(ray, False, 0, 0, folder, before, is_ours).leave()
-        raise LibraryError(
-            f"fleet {address}", f"no cluster can be reached there: {_first(problem)}"
-        ) from None
+        raise LibraryError(f"fleet {address}", f"cannot be reached: {_first(problem)}") from None
     cpus, gpus = int(found.get("CPU", 0)), int(found.get("GPU", 0))
     log.info("a fleet of %d processors and %d GPUs", cpus, gpus)
     return Cluster(ray, bool(count), max(1, cpus), gpus, folder, before, is_ours)
@@ -97,6 +97,9 @@ def join(address: str) -> Cluster:
 
 def _start(ray: Any, address: str, count: int, folder: str) -> None:
     """Initialize Ray. Its workers start in an empty folder, and not in the present one."""
+    if not count and address != "auto":
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()  # Ray tries for minutes
     given: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": "ERROR"}
     if count:
         given |= {"num_cpus": count, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
