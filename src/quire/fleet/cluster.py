@@ -14,6 +14,7 @@ import shutil
 import socket
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -120,10 +121,16 @@ def _hush() -> None:
 
 
 def _own_token() -> dict[str, str]:
-    """A new secret for a new cluster, which listens on all addresses; what the user has set counts."""
+    """A secret for clusters of this process, which listen on all addresses; what the user has set counts."""
     if {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         return {}
-    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": _token()}
+
+
+@cache
+def _token() -> str:
+    """One secret for the life of this process: Ray reads it once."""
+    return secrets.token_hex(32)
 
 
 def _short_folder() -> str | None:
