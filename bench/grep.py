@@ -14,7 +14,8 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.quality import SETS, TOP, Question, arguments, interval, ndcg, read_spans, some
+from bench.quality import SETS, Question, arguments, read_spans, some
+from quire.evaluation.measures import TOP, graded_ndcg, interval
 
 _WORD = re.compile(r"\w{3,}")
 NAMES = ("docs_links_kubernetes", "docs_links_rust")  # the other sets have one page, or none
@@ -32,8 +33,8 @@ def ranked(question: Question, texts: dict[str, str], words: dict[str, frozenset
     asked = frozenset(_WORD.findall(question.text.lower()))
     shared = {name: len(asked & words[name]) for name in texts}
     for span in question.exclude:
-        left = texts[span.doc][: span.start] + texts[span.doc][span.end :]
-        shared[span.doc] = len(asked.intersection(_WORD.findall(left.lower())))
+        left = texts[span.document][: span.start] + texts[span.document][span.end :]
+        shared[span.document] = len(asked.intersection(_WORD.findall(left.lower())))
     return sorted(texts, key=lambda name: (-shared[name], len(texts[name])))
 
 
@@ -43,7 +44,9 @@ def measured(folder: Path, limit: int | None) -> list[float]:
     words = {name: frozenset(_WORD.findall(text.lower())) for name, text in texts.items()}
     questions = some(read_spans(folder), limit)
     return [
-        ndcg(ranked(question, texts, words)[:TOP], dict.fromkeys((gold.doc for gold in question.gold), 1))
+        graded_ndcg(
+            ranked(question, texts, words)[:TOP], dict.fromkeys((gold.document for gold in question.gold), 1)
+        )
         for question in questions
     ]
 

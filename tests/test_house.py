@@ -152,7 +152,7 @@ def test_what_is_imported_is_declared() -> None:
                 roots.add(part.module.partition(".")[0])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    usable = ("tokens", "postgres", "documents", "langchain", "llama-index", "serve")
+    usable = ("tokens", "postgres", "documents", "langchain", "llama-index", "ray", "serve")
     wanted = [*project["dependencies"], *(one for name in usable for one in extras[name])]
     declared = {re.split(r"[\[<>=]", one)[0].lower().replace("-", "_") for one in wanted}
     # of PyStemmer, PyYAML, psycopg[pool], llama-index-core and markdown-it-py

@@ -46,19 +46,20 @@ def embed(
     progress: Progress | None = None,
     documents: Sequence[int] = (),
     within: float = math.inf,
+    together: int = _BATCH,
 ) -> Embedded:
     """Embed every chunk that has no vector of a model. Searches use the model once all chunks have one.
 
     If `documents` are given, only theirs are embedded. If all would take longer than `within` seconds, the
-    run ends as soon as that is known. Raises EmbeddingError if the model cannot be used; earlier vectors are
-    kept.
+    run ends as soon as that is known. `together` chunks are embedded at once. Raises EmbeddingError if the
+    model cannot be used; earlier vectors are kept.
     """
     started, progress = time.monotonic(), progress or Silent()
     model = store.model(embedder.name, embedder.dimension)
     missing = store.count_unembedded(model)
     log.info("embedding %d chunks with %s", missing, model.name)
     progress.begin(f"embedding with {model.name}", missing, "chunks")
-    run, pace, after = _Run(store, embedder, model), _Pace(missing, within), -1
+    run, pace, after = _Run(store, embedder, model), _Pace(missing, within, together), -1
     while not pace.is_too_slow and (chunks := store.unembedded(model, pace.size, after, documents)):
         run.batch(chunks)
         after = chunks[-1].chunk
@@ -81,8 +82,8 @@ def embed(
 class _Pace:
     """How fast a run is, and whether it would take too long."""
 
-    def __init__(self, missing: int, within: float) -> None:
-        self._missing, self._within = missing, within
+    def __init__(self, missing: int, within: float, together: int) -> None:
+        self._missing, self._within, self._together = missing, within, together
         self._started = self._last = time.monotonic()
         self._batches = 0
         self.seconds_each = 0.0  # of the last batch
@@ -92,7 +93,7 @@ class _Pace:
     def size(self) -> int:
         """How many chunks to embed next: few at first, if the time is limited."""
         is_trial = self._batches < len(_TRIALS) and self._within < math.inf
-        return _TRIALS[self._batches] if is_trial else _BATCH
+        return _TRIALS[self._batches] if is_trial else self._together
 
     def advance(self, count: int) -> None:
         """Note that some chunks are done. The first batch tells nothing: it loads the model."""

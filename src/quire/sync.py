@@ -20,6 +20,7 @@ from quire.errors import NoResults, NotFound, SettingError, SourceError, Unreada
 from quire.ingest import apply, named, pages, remaking, removing, repositories
 from quire.ingest.plan import ADD, AUTO, KEEP, MOVE, NEVER, PRUNE, REMAKE, REMOVE, UPDATE, Item, Plan
 from quire.ingest.report import Report
+from quire.ingest.writing import Elsewhere
 from quire.plural import counted
 from quire.progress import Progress
 from quire.sources import files, names
@@ -123,9 +124,18 @@ def _drop_first_page(store: Store, site: SourceRow) -> None:
 
 
 def add(
-    store: Store, wanted: Named, config: Config, *, prune: bool = False, progress: Progress | None = None
+    store: Store,
+    wanted: Named,
+    config: Config,
+    *,
+    prune: bool = False,
+    progress: Progress | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Report:
-    """Add a source and update its documents. Those whose files are gone stay, unless pruning."""
+    """Add a source and update its documents. Those whose files are gone stay, unless pruning.
+
+    If `elsewhere` is given, other machines read files and write their documents; pages are read here.
+    """
     source = source_of(store, wanted, config)
     _log_start(source)
     if source.type in ("page", "site"):
@@ -139,7 +149,7 @@ def add(
         twice = named.held_twice(store, source)
         ignored = named.ignored_collection(store, source.place, config) if wanted.collection is None else ""
         store.put_sources([plan.source])
-        report = apply.apply(store, plan, config, progress)
+        report = apply.apply(store, plan, config, progress, elsewhere)
     report.warnings += [told for told in (ignored, twice) if told]
     if report.failed and not store.members(source.collection, source.kind, source):
         removing.drop_sources(store, [source])  # adding failed: there is nothing to follow

@@ -23,6 +23,7 @@ SHARES = {
     "cuts": 1.5,
 }
 KINDS = tuple(SHARES)
+APART = ("fleet",)  # only when it is named: its cluster takes both processors
 
 
 def load(kind: str) -> Callable[[Any], None]:

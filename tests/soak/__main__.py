@@ -8,7 +8,7 @@ import time
 from math import inf
 from random import randrange
 
-from tests.soak import KINDS, SHARES, load
+from tests.soak import APART, KINDS, SHARES, load
 from tests.soak.rounds import WRONG, Counts, repeat
 
 HEADER = ("kind", "rounds", "faults", *WRONG)
@@ -21,7 +21,7 @@ def main(args: list[str]) -> int:
     seed = randrange(1_000_000) if given.seed is None else given.seed
     print(f"seed {seed}", flush=True)
     for kind in kinds:
-        seconds = 60 * given.minutes * SHARES[kind] / sum(SHARES[one] for one in kinds)
+        seconds = 60 * given.minutes * SHARES.get(kind, 1) / sum(SHARES.get(one, 1) for one in kinds)
         done.append(_run(kind, seed, seconds, given.rounds))
     print("\n".join(table(done)), flush=True)
     return int(any(counts.wrong for counts in done))
@@ -50,7 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("minutes", nargs="?", type=float, default=30.0, help="for all kinds together (30)")
     parser.add_argument("--seed", type=int, help="of the first round of each kind: repeats a run, or a round")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="only this one; may be repeated")
+    parser.add_argument(
+        "--kind", action="append", choices=(*KINDS, *APART), help="only this one; may be repeated"
+    )
     parser.add_argument("--rounds", type=float, default=inf, help="at most so many of each kind")
     return parser
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire.address import of_document
 from quire.config import Config
-from quire.errors import LibraryError, NoResults, SourceError, Unstorable
+from quire.errors import SourceError
 from quire.fingerprint import why_remade
 from quire.ingest import plan as planning
 from quire.ingest.plan import (
@@ -38,8 +38,9 @@ from quire.ingest.plan import (
     Rules,
     is_cut_anew,
 )
-from quire.ingest.prepare import FileJob, Outcome, Same, examined, failed_by, made_by, prepared
-from quire.ingest.report import Report
+from quire.ingest.prepare import FileJob, Outcome, Same, examined, made_by, prepared
+from quire.ingest.report import Report, Written
+from quire.ingest.writing import Done, Elsewhere, written_each
 from quire.plural import counted
 from quire.progress import DocumentChange, Progress, Silent
 from quire.sources import contents, files
@@ -228,16 +229,25 @@ def _held_by_file(store: Store, source: SourceRow) -> dict[str, Held]:
     }
 
 
-def apply(store: Store, plan: Plan, config: Config, progress: Progress | None = None) -> Report:
-    """Apply a plan."""
-    return _Run(store, plan, config, progress or Silent()).run()
+def apply(
+    store: Store,
+    plan: Plan,
+    config: Config,
+    progress: Progress | None = None,
+    elsewhere: Elsewhere | None = None,
+) -> Report:
+    """Apply a plan. If `elsewhere` is given, other machines read, prepare and write its documents."""
+    return _Run(store, plan, config, progress or Silent(), elsewhere).run()
 
 
 class _Run:
     """One application of a plan."""
 
-    def __init__(self, store: Store, plan: Plan, config: Config, progress: Progress) -> None:
+    def __init__(
+        self, store: Store, plan: Plan, config: Config, progress: Progress, elsewhere: Elsewhere | None
+    ) -> None:
         self.store, self.plan, self.config, self.progress = store, plan, config, progress
+        self.elsewhere = elsewhere
         self.report, self.seen = Report(unchanged=plan.unchanged), list[Sighting]()
 
     def run(self) -> Report:
@@ -296,6 +306,22 @@ class _Run:
         rows = {item.path: item.row for item in items}
         what = f"indexing {counted(len(jobs), 'file')}"
         self.progress.begin(what, sum(job.found.size for job in jobs), "bytes")
+        if self.elsewhere:
+            self._follow(self.elsewhere(jobs, self.plan.source, self.config), rows)
+        else:
+            self._write_here(jobs, rows)
+
+    def _follow(self, done: Iterable[tuple[FileJob, Done]], rows: Mapping[str, DocumentRow | None]) -> None:
+        """Count what other machines do."""
+        for job, outcome in done:
+            if isinstance(outcome, Written):
+                self._count(outcome)
+            elif outcome:
+                self._taken(job, outcome, rows[job.found.path])
+            self.progress.advance(job.found.size)
+        self.report.sort()
+
+    def _write_here(self, jobs: Sequence[FileJob], rows: Mapping[str, DocumentRow | None]) -> None:
         batch, size = list[Prepared](), 0
         for job, outcome in prepared(jobs, self.config):
             new = self._taken(job, outcome, rows[job.found.path])
@@ -315,7 +341,8 @@ class _Run:
         if row and item.action not in (MOVE, REMAKE):
             known = originals.get(row.seq, row.checksum), self._maker(row)
         named = source.type == "file"
-        return FileJob(found, source.collection, source.kind, source.root or "", named, known)
+        about = source.collection, source.kind, source.root or "", named, known
+        return FileJob(found, *about, replaces=row is not None)
 
     def _maker(self, row: DocumentRow) -> str:
         """The `made_by` to compare with: the current one, unless the document must be remade."""
@@ -342,36 +369,16 @@ class _Run:
         return None
 
     def _write(self, batch: Sequence[Prepared]) -> None:
-        """Write a batch. If that fails, write each document alone."""
-        batch = self._still_wanted(batch)
-        if not batch:
-            return
-        try:
-            replaced = self.store.write(batch, self.plan.source)
-        except Exception as error:
-            if isinstance(error, LibraryError) and not isinstance(error, Unstorable):
-                raise  # every other document would fail, too
-            if len(batch) == 1:
-                self.report.failed.append(failed_by(batch[0].path, error))
-                return
-            log.info("writing %d documents one by one: %s", len(batch), error)
-            for one in batch:
-                self._write([one])
-        else:
-            self._count(batch, replaced)
+        """Write a batch, and count what came of it."""
+        for done in written_each(self.store, batch, self.plan.source):
+            if isinstance(done, Written):
+                self._count(done)
+            else:
+                self.report.failed.append(done)
 
-    def _still_wanted(self, batch: Sequence[Prepared]) -> list[Prepared]:
-        """The documents of a batch not removed meanwhile. Raises NoResults if the source was removed."""
-        source = self.store.source_now(self.plan.source) if batch else None
-        if batch and source is None:
-            name = self.plan.source.name
-            raise NoResults(f"{name} was removed from the sources meanwhile.", missing="source", name=name)
-        return [one for one in batch if source and one.path not in source.options.without]
-
-    def _count(self, batch: Iterable[Prepared], replaced: Iterable[bool]) -> None:
-        for one, has_replaced in zip(batch, replaced, strict=True):
-            self.report.count(one, has_replaced)
-            self._tell_of(UPDATE if has_replaced else ADD, one.path)
+    def _count(self, done: Written) -> None:
+        self.report.count_written(done)
+        self._tell_of(UPDATE if done.replaced else ADD, done.path)
 
     def _tell_of(self, action: str, path: str, old_path: str = "") -> None:
         collection = self.plan.source.collection

@@ -46,6 +46,8 @@ class FileJob:
     root: str
     named: bool  # named by itself: then it is read whatever its content
     known: tuple[str, str] | None  # checksum of the file that is stored, and made_by of its document
+    replaces: bool = False  # whether the library has its document already
+    read: tuple[bytes, int] | None = None  # its bytes, and what Same.seen would be, if they were read before
 
 
 def made_by(config: Config) -> str:
@@ -210,7 +212,7 @@ Outcome = Prepared | Same | Skipped
 def prepared(jobs: Sequence[FileJob], config: Config) -> Iterator[tuple[FileJob, Outcome]]:
     """Each job with its document, or with why there is none."""
     work, limits = [(job, config) for job in jobs], config.ingest
-    if len(jobs) < _PARALLEL_FROM and all(_is_harmless(job, limits) for job in jobs):
+    if len(jobs) < _PARALLEL_FROM and all(is_harmless(job, limits) for job in jobs):
         for one in work:
             yield one[0], _prepare_files([one])[0]
         return
@@ -220,9 +222,19 @@ def prepared(jobs: Sequence[FileJob], config: Config) -> Iterator[tuple[FileJob,
     yield from zip(jobs, spread(_prepare_files, work, _lost, count=count, limits=limits), strict=True)
 
 
-def _is_harmless(job: FileJob, limits: IngestSettings) -> bool:
+def is_harmless(job: FileJob, limits: IngestSettings) -> bool:
     """Whether a file cannot come near the limits, whatever it holds."""
     return limits.are_far(job.found.size) and not contents.may_grow(job.found.path)
+
+
+def prepared_batch(jobs: Sequence[FileJob], config: Config, *, guarded: bool) -> list[Outcome]:
+    """The outcomes of some jobs in this process; if they are guarded, in one that they may end."""
+    work = [(job, config) for job in jobs]
+    if not guarded:
+        return _prepare_files(work)
+    from quire.workers import spread
+
+    return list(spread(_prepare_files, work, _lost, count=1, limits=config.ingest))
 
 
 def _lost(work: _File, error: QuireError) -> Outcome:
@@ -252,8 +264,8 @@ def _cut_file(job: FileJob, config: Config) -> _Unembedded | Same | Skipped:
 
 
 def _cut_one(job: FileJob, config: Config) -> _Unembedded | Same | Skipped:
-    found, seen = job.found, seen_of(job.found)
-    source = files.read_bytes(found.absolute, settings=config.document)
+    found = job.found
+    source, seen = job.read or read_file(found, config)
     if not job.named and is_private_key(source):
         return _private_key(found)
     if job.known == (contents.digest_of_file(source), made_by(config)):
@@ -264,6 +276,12 @@ def _cut_one(job: FileJob, config: Config) -> _Unembedded | Same | Skipped:
     origin |= {"original": read.original, "places": read.places}
     prepared, texts = _cut(read.document, config, job.kind, **origin)
     return replace(prepared, warnings=(*read.warnings, *prepared.warnings)), texts
+
+
+def read_file(found: FoundFile, config: Config) -> tuple[bytes, int]:
+    """The bytes of a file, and when it was seen: see Member. Raises SourceError."""
+    seen = seen_of(found)
+    return files.read_bytes(found.absolute, settings=config.document), seen
 
 
 def failed_by(source: str, error: Exception) -> Skipped:

@@ -14,6 +14,25 @@ log = logging.getLogger("quire")
 EMBEDDING = "embedding"  # what failed, if all documents are there but the model could not be used
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a report counts of a document that was written."""
+
+    path: str
+    replaced: bool  # an earlier version of it
+    sections: int
+    chunks: int
+    bytes: int
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, new: Prepared, replaced: bool) -> Written:
+        """What is counted of a document."""
+        return cls(
+            new.path, replaced, len(new.sections), len(new.chunks), len(new.source), tuple(new.warnings)
+        )
+
+
 @dataclass(slots=True)
 class Report:
     """What an indexing run did. Runs can be added up."""
@@ -40,13 +59,23 @@ class Report:
 
     def count(self, prepared: Prepared, replaced: bool) -> None:
         """Count a written document."""
-        self.updated += replaced
-        self.added += not replaced
+        self.count_written(Written.of(prepared, replaced))
+
+    def count_written(self, written: Written) -> None:
+        """Count a document that was written, here or on another machine."""
+        self.updated += written.replaced
+        self.added += not written.replaced
         self.documents += 1
-        self.sections += len(prepared.sections)
-        self.chunks += len(prepared.chunks)
-        self.bytes += len(prepared.source)
-        self.warnings += [f"{prepared.path}: {warning}" for warning in prepared.warnings]
+        self.sections += written.sections
+        self.chunks += written.chunks
+        self.bytes += written.bytes
+        self.warnings += [f"{written.path}: {warning}" for warning in written.warnings]
+
+    def sort(self) -> None:
+        """Sort what was listed as it came, from several machines at once."""
+        self.failed.sort(key=lambda one: one.source)
+        self.skipped.sort(key=lambda one: one.source)
+        self.warnings.sort()
 
     def log_end(self, place: str) -> None:
         """Log the end of a run."""

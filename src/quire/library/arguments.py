@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from quire.config import Config
 from quire.errors import SettingError
+from quire.ingest.writing import Machines
 from quire.progress import Progress
 from quire.stores import storable
 
@@ -40,6 +41,7 @@ _TYPES: dict[str, tuple[type, str]] = {
     "Iterable[str | bytes]": (Iterable, "lines"),
     "Progress": (Progress, "an object with the methods of quire.progress.Progress"),
     "Config": (Config, "a quire.Config"),
+    "Machines": (Machines, "a quire.fleet.Fleet"),
 }
 
 

@@ -7,7 +7,7 @@ import math
 import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from quire import embed as models
@@ -17,6 +17,7 @@ from quire.embed.base import DEEP, STATIC, Embedder, unit
 from quire.embedding import Embedded
 from quire.errors import EmbeddingError, NoResults, SettingError
 from quire.ingest.report import EMBEDDING, Report
+from quire.ingest.writing import Machines
 from quire.library.base import OpenLibrary, embeds, writes
 from quire.meaning import Meaning
 from quire.plural import counted
@@ -143,12 +144,13 @@ class Embeddings(OpenLibrary):
         *,
         since: int = 0,
         within: float | None = None,
+        fleet: Machines | None = None,
     ) -> None:
         """Embed new chunks. If that fails, the report says so: search works without.
 
         What would take longer is left to `quire embed`. Documents of one's `own` are embedded alone, without
         waiting for a process that embeds the library. So are those written `since` a time, if more are
-        missing than the run has written.
+        missing than the run has written. A fleet embeds all, however long that takes.
         """
         started = time.monotonic()
         try:
@@ -173,7 +175,7 @@ class Embeddings(OpenLibrary):
                 self._check_model()  # which may have changed
                 self._check_dimension()
                 limit = _PATIENCE if within is None else within
-                done = embedding.embed(self.store, self._any_embedder(name), shown, documents, limit)
+                done = self._embed_by(self._any_embedder(name), shown, documents, limit, fleet)
         except (EmbeddingError, SettingError) as problem:
             report.failed.append(Skipped(EMBEDDING, str(problem), problem.code))
             report.seconds += time.monotonic() - started  # the model may have been asked several times
@@ -182,6 +184,20 @@ class Embeddings(OpenLibrary):
         report.failed += [Skipped(address, why, EmbeddingError.code) for address, why in refused]
         report.pending, report.pending_seconds = done.left, done.seconds_left
         report.seconds += done.seconds
+
+    def _embed_by(
+        self,
+        own: Embedder,
+        progress: Progress | None,
+        documents: Sequence[int],
+        within: float,
+        fleet: Machines | None,
+    ) -> Embedded:
+        if fleet is None or not models.needs_runtime(own.name):  # a server has its own machines
+            return embedding.embed(self.store, own, progress, documents, within)
+        embedder, together = fleet.embedder(own, self.config)
+        with closing(embedder):
+            return embedding.embed(self.store, embedder, progress, documents, together=together)
 
     def _fill_instant(self, progress: Progress | None) -> None:
         """Give chunks that an older version wrote their instant vectors. New ones come with them."""

@@ -23,6 +23,7 @@ from quire.ingest import named, removing
 from quire.ingest.plan import Plan
 from quire.ingest.prepare import made_by, prepare_alone, read_alone
 from quire.ingest.report import Report
+from quire.ingest.writing import NEEDS_SERVER, Elsewhere, Machines, SharedLibrary
 from quire.library.base import given_names, reads, writes
 from quire.library.embeddings import Embeddings
 from quire.progress import DocumentChange, Progress
@@ -54,6 +55,7 @@ class Indexing(Embeddings):
         site: bool = False,
         prune: bool = False,
         embed: bool = True,
+        fleet: Machines | None = None,
         progress: Progress | None = None,
     ) -> Report:
         """Add files, folders, repositories, pages and sites, or content under its own path.
@@ -67,19 +69,28 @@ class Indexing(Embeddings):
         These three are remembered; None leaves them unchanged. `site` takes all pages under a URL, by its
         sitemaps and links, without llms.txt. `prune` removes documents whose files are gone, now. What is new
         can be searched by words and meaning at once. Then `embed` deepens that, unless it would take longer
-        than a minute: `Library.embed` does the rest.
+        than a minute: `Library.embed` does the rest. A `quire.fleet.Fleet` reads and writes the documents of
+        files, folders and repositories, and embeds all that is new, however long that takes.
         """
         self._adopt()
+        elsewhere = self._elsewhere(fleet) if fleet else None
         report, kind, since = Report(), _kind(external), time.time_ns() // 1_000_000
         if content is not None:
             format = format_of_type(source_type) if source_type else None
             report.join(self._add_content(content, path, collection or "content", title, kind, format))
         given = (collection, kind, include, exclude, keep, site)
         for wanted in () if content is not None else _named(paths, *given):
-            report.join(sync.add(self.store, wanted, self.config, prune=prune, progress=progress))
+            given_how: Any = {"prune": prune, "progress": progress, "elsewhere": elsewhere}
+            report.join(sync.add(self.store, wanted, self.config, **given_how))
         if embed:
-            self._embed_new(report, progress, since=since)
+            self._embed_new(report, progress, since=since, fleet=fleet)
         return report
+
+    def _elsewhere(self, fleet: Machines) -> Elsewhere:
+        """How other machines write to this library. Raises SettingError if they cannot."""
+        if not self.store.is_shared:
+            raise SettingError("fleet", NEEDS_SERVER)
+        return partial(fleet.ingested, SharedLibrary(self.url, self._scope, self.store.library_id()))
 
     def plan(
         self,

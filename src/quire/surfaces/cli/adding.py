@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +16,7 @@ from quire.surfaces.cli.group import quire
 
 if TYPE_CHECKING:
     from quire.errors import SourceMoved
+    from quire.fleet import Fleet
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
     from quire.library import Library
@@ -55,6 +58,9 @@ _json_option = click.option(
 @click.option("--keep/--no-keep", default=None, help="Keep documents when their files are gone. Remembered.")
 @click.option("--prune", is_flag=True, help="Remove documents whose files are gone.")
 @_embeds
+@click.option(
+    "--fleet", metavar="ADDRESS", help="Index on Ray: local, local:4, auto, HOST:PORT or ray://HOST:PORT."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change and why. Change nothing.")
 @_json_option
 def add(
@@ -69,6 +75,7 @@ def add(
     keep: bool | None,
     prune: bool,
     embeds: bool,
+    fleet: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -82,7 +89,8 @@ def add(
     be followed by @TAG and :FOLDER. Text from standard input is named by its content, unless --as names it.
 
     New documents can be searched by words and by meaning at once. Then a deeper model embeds them. If that
-    takes longer than a minute, it is left to quire embed.
+    takes longer than a minute, it is left to quire embed. With --fleet, many processes or machines index the
+    sources into a library on PostgreSQL.
 
     \b
     Examples:
@@ -96,9 +104,9 @@ def add(
       quire add https://github.com/owner/name@v5.2:docs
       quire add README.md ./docs -c manual
       quire add ./vendor/docs --external
+      quire add ./archive --fleet local:4 -L postgresql://db/team
       cat notes.md | quire add - --as notes.md
     """
-    from quire.ingest.report import Report
     from quire.surfaces import render
 
     if prune and keep:
@@ -114,17 +122,41 @@ def add(
         sys.exit(render.FAILED)
 
     given["embed"] = embeds
-    with opening.open_library(library, create=True) as opened:
-        report = Report()
-        for source in sources:
-            if source == "-":
-                content = _read_input(name)
-                about: Any = {"collection": collection, "external": external, "embed": embeds}
-                report.join(opened.add(content=content, path=name, **about))
-            else:
-                report.join(_add_one(opened, source, given, report))
+    with _started(fleet, library) as machines, opening.open_library(library, create=True) as opened:
+        given["fleet"] = machines
+        report = _add_each(opened, sources, name, given)
     output.show_report(report, as_json)
     sys.exit(render.report_code(report))
+
+
+def _add_each(opened: Library, sources: tuple[str, ...], name: str | None, given: dict[str, Any]) -> Report:
+    """Add sources one by one; `name` is that of standard input."""
+    from quire.ingest.report import Report
+
+    report, about = Report(), {key: given[key] for key in ("collection", "external", "embed")}
+    for source in sources:
+        if source == "-":
+            report.join(opened.add(content=_read_input(name), path=name, **about))
+        else:
+            report.join(_add_one(opened, source, given, report))
+    return report
+
+
+@contextmanager
+def _started(address: str | None, library: str | None) -> Iterator[Fleet | None]:
+    """The fleet at an address, for a library that it can write to; None if none is wanted."""
+    if address is None:
+        yield None
+        return
+    from quire.errors import SettingError
+    from quire.fleet import Fleet
+    from quire.ingest.writing import NEEDS_SERVER
+
+    if "://" not in opening.library_url(library, create=True):
+        raise SettingError("fleet", NEEDS_SERVER)
+    with Fleet(address) as fleet:
+        fleet.start()
+        yield fleet
 
 
 def _read_input(name: str | None) -> bytes:
