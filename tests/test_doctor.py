@@ -95,10 +95,22 @@ def test_a_changed_place_is_not_cited(place: Path, statement: str) -> None:
         assert "document" in {finding.part for finding in doctor.examine(library)}
 
 
+def test_a_status_checks_only_if_it_is_asked_to(place: Path) -> None:
+    """Issue: `status` answers at once; `--check` checks the file and its indexes."""
+    assert "checked: no problem was found" in run(place.parent, "status", "--check", "-L", "library.db")[0]
+    change(place, "UPDATE sections SET title = 'Another' WHERE position = 1 AND document = 1")
+    assert "problem" not in run(place.parent, "status", "-L", "library.db")[0]
+    shown = json.loads(run(place.parent, "status", "--json", "-L", "library.db")[0])
+    assert (shown["checked"], shown["problems"]) == (False, [])
+    out, _ = run(place.parent, "status", "--check", "--json", "-L", "library.db", code=4)
+    assert json.loads(out)["checked"]
+    assert json.loads(out)["problems"] == ["1 sections are not what was written"]
+
+
 def test_a_deep_status_names_what_is_damaged(place: Path) -> None:
     """Issue: the checksums are compared in `status --deep`, which names each document."""
     damage(place, "2.md")
-    assert run(place.parent, "status", "-L", "library.db")[0].count("problem") == 0
+    assert run(place.parent, "status", "--check", "-L", "library.db")[0].count("problem: ") == 0
     out, _ = run(place.parent, "status", "--deep", "-L", "library.db", code=4)
     assert "problem: docs:2.md is not what was written" in out
     shown = json.loads(run(place.parent, "status", "--deep", "--json", "-L", "library.db", code=4)[0])

@@ -414,9 +414,12 @@ def changes_lines(changes: Changes) -> Iterable[str]:
     yield from (f"remade   {line(row.address)}" for row in changes.remade)
 
 
-def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[str, str]) -> dict[str, Any]:
-    """What `quire status --json` prints."""
-    return {"library": redact.url(url), **asdict(counts), "not_embedded": not_embedded, "problems": wrong}
+def status_json(
+    url: str, counts: Counts, wrong: list[str] | None, not_embedded: dict[str, str]
+) -> dict[str, Any]:
+    """What `quire status --json` prints. `wrong` is None if nobody looked for problems."""
+    checked = {"checked": wrong is not None, "problems": wrong or []}
+    return {"library": redact.url(url), **asdict(counts), "not_embedded": not_embedded, **checked}
 
 
 def status_lines(shown: dict[str, Any]) -> Iterable[str]:
@@ -432,6 +435,7 @@ def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     for address, reason in shown["not_embedded"].items():
         yield f"not embedded: {line(address)}: {line(reason)}"
     yield from (f"problem: {line(problem)}" for problem in shown["problems"])
+    yield from ["checked: no problem was found"] if shown["checked"] and not shown["problems"] else []
 
 
 def _meaning(shown: dict[str, Any]) -> str:

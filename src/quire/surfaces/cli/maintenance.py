@@ -13,22 +13,25 @@ from quire.surfaces.cli.group import quire
 
 @quire.command()
 @options.library_option
-@click.option("--deep", is_flag=True, help="Also compare the text of every document with its checksum.")
+@click.option("--check", is_flag=True, help="Also check the file and its indexes, which takes time.")
+@click.option("--deep", is_flag=True, help="Check, and compare the text of every document with its checksum.")
 @options.json_flag
-def status(library: str | None, deep: bool, as_json: bool) -> None:
-    """Say what is in a library, and whether it is sound.
+def status(library: str | None, check: bool, deep: bool, as_json: bool) -> None:
+    """Say what is in a library, at once; with --check also whether its file is sound.
+
+    `quire doctor` looks for all that can be wrong.
 
     \b
     Examples:
       quire status
-      quire status --deep
+      quire status --check
       quire status --json
     """
     from quire.surfaces import render
 
     with opening.open_library(library) as opened, output.progress_bar() as bar:
-        counts, wrong = opened.status(), opened.store.check()
-        if deep:
+        counts, wrong = opened.status(), opened.store.check() if check or deep else None
+        if deep and wrong is not None:
             repair = "To repair it: quire doctor --repair"
             wrong += [f"{address} is not what was written. {repair}" for address in opened.damaged(bar)]
         shown = render.status_json(opened.url, counts, wrong, opened.unembeddable())

@@ -332,7 +332,7 @@ def status(library: Library | None, asked: Status, about: dict[str, Any], settin
     if library is not None:
         with library.store.reading():
             counts, refused = library.status(), library.unembeddable()
-    shown = render.status_json(about["library"], counts, [], refused) | about
+    shown = render.status_json(about["library"], counts, None, refused) | about
     shown["collections"] = {_short(page, name): n for name, n in [*counts.collections.items()][:_MOST_SHOWN]}
     shown["not_embedded"] = {
         _short(page, a): _short(page, why) for a, why in [*refused.items()][:_MOST_SHOWN]
@@ -346,7 +346,7 @@ def status(library: Library | None, asked: Status, about: dict[str, Any], settin
     left = len(counts.collections) - len(shown["collections"])
     lines += [f"{left:,} more collections, which list shows"] if left else []
     lines += [", ".join(f"{name}: {value}" for name, value in job.items()) for job in shown["jobs"]]
-    del shown["problems"]  # they are not looked for here: that would take long
+    del shown["checked"], shown["problems"]  # they are not looked for here: that would take long
     rows = list(map(item, lines))
     return Answer(page.rows("What the library holds:", rows, len(rows), cursors=False)[0], shown)
 
