@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,17 +131,16 @@ def library(place: Path, files: int) -> Path:
 def status(place: Path, args: Any) -> None:
     path = library(place, args.files)
     for options in ((), ("--check",)):
-        print(
-            f"status {' '.join(options)}: {least(3, lambda o=options: run('status', *o, '-L', str(path)))[0]:.2f} s"
-        )
+        seconds, _ = least(3, partial(run, "status", *options, "-L", str(path)))
+        print(f"status {' '.join(options)}: {seconds:.2f} s")
 
 
 def list_(place: Path, args: Any) -> None:
     path = library(place, args.files)
-    _, small = run("--version")
+    _, small = run("list", "-L", str(library(place, 50)))
     for options in ((), ("--json",)):
-        seconds, peak = least(3, lambda o=options: run("list", *o, "-L", str(path)))
-        print(f"list {' '.join(options)}: {seconds:.2f} s, {(peak - small) / MB:.1f} MB more than --version")
+        seconds, peak = least(3, partial(run, "list", *options, "-L", str(path)))
+        print(f"list {' '.join(options)}: {seconds:.2f} s, {(peak - small) / MB:.1f} MB more than 50 files")
 
 
 def refresh(place: Path, args: Any) -> None:
@@ -178,19 +178,12 @@ def optimize(place: Path, args: Any) -> None:
 def cold(place: Path, args: Any) -> None:
     path = library(place, 50)
     os.environ["QUIRE_EMBED_MODEL"] = "none"
+    search = [sys.executable, "-m", "quire", "search", "embedding model", "-L", str(path)]
     contenders = {
         "import sqlite3": [sys.executable, "-c", "import sqlite3"],
         "quire --version": [sys.executable, "-m", "quire", "--version"],
-        "quire search, words": [sys.executable, "-m", "quire", "search", "embedding model", "-L", str(path)],
-        "quire search, meaning": [
-            sys.executable,
-            "-m",
-            "quire",
-            "search",
-            "embedding model",
-            "-L",
-            str(path),
-        ],
+        "quire search, words": search,
+        "quire search, meaning": search,
     }
     best: dict[str, float] = {}
     for _ in range(args.runs):

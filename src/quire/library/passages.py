@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -126,18 +127,25 @@ class Passages(Embeddings):
         tags: Iterable[str] = (),
         where: Iterable[str] = (),
         kind: str | None = None,
+        after: DocumentRow | None = None,
+        limit: int | None = None,
     ) -> list[DocumentRow]:
         """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind.
 
         The name of a collection that exists only in versions means the newest of them. `where` has conditions
-        on front matter, such as `date>=2026-01-01`: all must hold.
+        on front matter, such as `date>=2026-01-01`: all must hold. They are in the order of their
+        collections and paths. Of a large library, `limit` takes so many at a time, `after` the last one.
         """
+        if limit is not None and limit < 1:
+            raise SettingError("limit", f"must be at least 1, not {limit}")
         if kind is not None and kind not in _KINDS:
             raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
         filters = replace(filters_of(collection, paths, tags, where), kinds=(kind,) if kind else ())
         filters = newest_versions(self.store, filters)[0] if collection else filters
         self._check_fields(filters)
-        return self.store.documents(filters)
+        if limit is None and after is None:
+            return self.store.documents(filters)
+        return records.documents_after(self.store, filters, after, limit or sys.maxsize)
 
     def _check_fields(self, filters: Filters) -> None:
         """Raise SettingError for a condition on a field that no document there has, naming the nearest."""

@@ -9,7 +9,7 @@ from typing import cast
 
 from quire.errors import MissingExtra, SettingError
 from quire.stores.base import BATCH_BYTES, Counts, Store
-from quire.stores.filters import Filters
+from quire.stores.filters import Filters, Page
 from quire.stores.keys import LEVELS, AccessKey
 from quire.stores.leases import Lease, Renewing
 from quire.stores.rows import (
@@ -51,6 +51,7 @@ __all__ = [
     "Member",
     "Model",
     "NamedDocument",
+    "Page",
     "Prepared",
     "Renewing",
     "SectionRow",

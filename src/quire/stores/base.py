@@ -16,7 +16,7 @@ from quire.location import Places
 from quire.progress import Progress
 from quire.query import Query
 from quire.result import Hit, Node
-from quire.stores.filters import Filters
+from quire.stores.filters import Filters, Page
 from quire.stores.keys import AccessKey
 from quire.stores.rows import (
     ChunkRow,
@@ -175,8 +175,8 @@ class Documents(Protocol):
         """The rows of the documents that are important, or critical."""
         ...
 
-    def documents(self, filters: Filters) -> list[DocumentRow]:
-        """Documents by collection and path."""
+    def documents(self, filters: Filters, page: Page | None = None) -> list[DocumentRow]:
+        """Documents by collection and path, or one page of them."""
         ...
 
     def document(self, collection: str | None, path: str) -> DocumentRow | None:

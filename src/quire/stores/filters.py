@@ -10,7 +10,7 @@ import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from quire.address import ALL_BRANCHES
 from quire.links import field_of, tag_key
@@ -44,6 +44,16 @@ class Filters:
         """The same collections and kinds, without what narrows them further."""
         within = {"not_collections": self.not_collections, "collections": self.collections}
         return Filters(self.collection, self.kinds, **within)  # type: ignore[arg-type]
+
+
+class Page(NamedTuple):
+    """Some documents of one collection and kind, by path."""
+
+    collection: str
+    kind: str
+    path: str  # the path that the page comes after
+    has_path: bool  # or begins with
+    limit: int  # documents, at most
 
 
 def described(filters: Filters, kind: str = "") -> str:

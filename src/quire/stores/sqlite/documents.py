@@ -16,7 +16,7 @@ from quire.address import id_of, key_of_id, of_document
 from quire.links import tag_key
 from quire.result import Node
 from quire.stores.checks import is_intact, row_check
-from quire.stores.filters import Filters
+from quire.stores.filters import Filters, Page
 from quire.stores.ids import chunk_keys, section_keys, with_id
 from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow
 from quire.stores.sqlite.database import CHUNK_COLUMNS
@@ -175,13 +175,14 @@ class SqliteDocuments(SqliteOriginals):
 
     # ---------------------------------------------------------------------------------- reading
 
-    def documents(self, filters: Filters) -> list[DocumentRow]:
-        """Documents by collection and path."""
-        where, args = conditions(filters)
+    def documents(self, filters: Filters, page: Page | None = None) -> list[DocumentRow]:
+        """Documents by collection and path, or one page of them."""
+        (where, args), order = conditions(filters), "collection, path, kind"
+        if page:
+            where = [*where, f"d.collection = ? AND d.kind = ? AND d.path {'>='[: 1 + page.has_path]} ?"]
+            args, order = [*args, *page[:3], page.limit], "path LIMIT ?"
         condition = f"WHERE {' AND '.join(where)}" if where else ""
-        rows = self.db.execute(
-            f"SELECT {_DOCUMENT} FROM documents AS d {condition} ORDER BY collection, path, kind", args
-        )
+        rows = self.db.execute(f"SELECT {_DOCUMENT} FROM documents AS d {condition} ORDER BY {order}", args)
         return [DocumentRow(*row) for row in rows]
 
     def document(self, collection: str | None, path: str) -> DocumentRow | None:

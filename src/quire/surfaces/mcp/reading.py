@@ -268,7 +268,8 @@ def list_documents(library: Library, asked: List) -> Answer:
     """Documents as text and as data, the same ones in both."""
     with library.store.reading():
         page = page_of("list", asked, library, library.store.version())
-        name, narrowed = asked.collection or None, {"paths": asked.paths, "tags": asked.tags}
+        name = asked.collection or None
+        narrowed: dict[str, Any] = {"paths": asked.paths, "tags": asked.tags}
         rows = library.documents(name, **narrowed, kind=asked.kind or None)
         if name and not rows and not library.documents(name):
             raise no_collection(name, library.store.collections())

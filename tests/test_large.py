@@ -1,0 +1,73 @@
+"""Large documents and large libraries: what is read at a time, and what it takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quire import Library
+from quire.errors import SettingError
+from tests.words import WORDS
+
+
+def quire(*command: str, code: int = 0) -> str:
+    """What a command prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "quire", *command],
+        capture_output=True,
+        check=False,
+        env=os.environ | {"QUIRE_EMBED_MODEL": "none"},
+    )
+    assert done.returncode == code, done.stderr.decode()
+    return done.stdout.decode()
+
+
+# ----------------------------------------------------------------------------------------------- lists
+
+
+def test_documents_are_read_some_at_a_time(library_url: str) -> None:
+    """Issue: `list` streams: the same documents in the same order, some at a time."""
+    with Library.open(library_url, create=True, config=WORDS) as library:
+        for name in ("b", "a", "b@2.0", "c"):
+            for path in ("z.md", "a.md", "é.md", "m/a.md"):
+                library.add(content=f"# {path}\n\nText of {name}.\n", path=path, collection=name)
+        library.add(content="# E\n\nExternal.\n", path="b.md", collection="d", external=True)
+        library.remember("A memory.", collection="e", name="m")
+        library.learn("A fact.", collection="f", name="m")
+        every = library.documents()
+        for limit in (1, 2, 3, 5, 100):
+            assert _paged(library, limit) == every
+        assert [row.path for row in library.documents("b", limit=2)] == ["a.md", "m/a.md"]
+        assert _paged(library, 1, paths=["m/*"]) == library.documents(paths=["m/*"])
+        assert _paged(library, 2, kind="memory") == library.documents(kind="memory")
+        with pytest.raises(SettingError, match="limit"):
+            library.documents(limit=0)
+    with Library.open(library_url, config=WORDS, collections=["a", "e"]) as library:
+        assert _paged(library, 2) == library.documents()
+
+
+def _paged(library: Library, limit: int, **narrowed: object) -> list[object]:
+    found, some = list[object](), library.documents(limit=limit, **narrowed)  # type: ignore[arg-type]
+    while some:
+        assert len(some) <= limit
+        found += some
+        some = library.documents(after=some[-1], limit=limit, **narrowed)  # type: ignore[arg-type]
+    return found
+
+
+def test_a_long_list_has_every_document_once(tmp_path: Path) -> None:
+    """More documents than are read at a time, as text and as JSON."""
+    folder, url = tmp_path / "docs", str(tmp_path / "library.db")
+    folder.mkdir()
+    for number in range(1100):
+        (folder / f"{number}.md").write_text(f"# Page {number}\n\nText.\n")
+    quire("add", str(folder), "-L", url)
+    listed = [json.loads(line)["address"] for line in quire("list", "--json", "-L", url).splitlines()]
+    assert listed == sorted(f"docs:{number}.md" for number in range(1100))
+    lines = quire("list", "-L", url).splitlines()
+    assert [line.split("  ")[0] for line in lines] == listed
