@@ -71,3 +71,35 @@ def test_a_long_list_has_every_document_once(tmp_path: Path) -> None:
     assert listed == sorted(f"docs:{number}.md" for number in range(1100))
     lines = quire("list", "-L", url).splitlines()
     assert [line.split("  ")[0] for line in lines] == listed
+
+
+# -------------------------------------------------------------------------------------------- refreshing
+
+_COUNTED = """
+import collections, os, sys
+from quire import Library
+opened, looked, stat = collections.Counter(), collections.Counter(), os.stat
+sys.addaudithook(lambda event, args: opened.update([str(args[0])]) if event == "open" else None)
+def counted(path, *args, **given):
+    looked.update([str(path)])
+    return stat(path, *args, **given)
+os.stat = counted
+with Library.open(sys.argv[1]) as library:
+    report = library.refresh(embed=False)
+names = [os.path.join(sys.argv[2], name) for name in sorted(os.listdir(sys.argv[2]))]
+print(report.updated, report.unchanged, [opened[name] for name in names], [looked[name] for name in names])
+"""
+
+
+def test_a_refresh_reads_a_changed_file_once_and_others_not_at_all(tmp_path: Path) -> None:
+    """Issue: refresh reads documents once and costs one `stat` a file, which the listing makes."""
+    folder, url = tmp_path / "docs", str(tmp_path / "library.db")
+    folder.mkdir()
+    for number in range(4):
+        (folder / f"{number}.md").write_text(f"# Page {number}\n\nText.\n")
+    quire("add", str(folder), "-L", url)
+    (folder / "2.md").write_text("# Page 2\n\nAnother text.\n")
+    command = [sys.executable, "-c", _COUNTED, url, str(folder)]
+    env = os.environ | {"QUIRE_EMBED_MODEL": "none"}
+    out = subprocess.run(command, capture_output=True, check=True, env=env).stdout.decode()
+    assert out == "1 3 [0, 0, 1, 0] [0, 0, 1, 0]\n"

@@ -16,6 +16,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from quire import readers
 from quire.config import DEFAULT, DocumentSettings
@@ -31,6 +32,7 @@ ENDINGS = (
 )
 UNWANTED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 SECRETS = "may hold secrets"
+_CONVERTED = tuple(readers.CONVERTED)
 NO_ENDING = "without an ending"
 _LOCKS = "~$"  # of Office programs, beside a file that is open
 
@@ -65,10 +67,18 @@ def is_document(path: Path) -> bool:
 
 def printable(path: str | Path) -> str:
     r"""A path as text. Bytes that are not UTF-8 become `\\xNN`, and text that looks like this is escaped."""
-    text = Path(path).as_posix()
+    return _printed(Path(path).as_posix())
+
+
+def _printed(text: str) -> str:
+    """A path with forward slashes as text, see `printable`."""
     if "\\" in text:
         text = _ESCAPED.sub(r"\\x5c\1", text)
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    )
 
 
 def unprintable(path: str) -> str:
@@ -191,8 +201,7 @@ def _time(nanoseconds: int) -> int:
     return max(-_MOST, min(_MOST, nanoseconds))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A file or folder: its path, its names from the base down, and the rules that apply to it."""
 
     absolute: str
@@ -205,7 +214,7 @@ class _Place:
 
     @property
     def path(self) -> str:
-        return printable("/".join(self.names[self.depth :]))
+        return _printed("/".join(self.names[self.depth :])) or "."
 
 
 class _Selection:
@@ -393,15 +402,18 @@ class _Walk(_Selection):
     def _checked(self, place: _Place, found: os.stat_result) -> FoundFile | Skipped:
         if not stat.S_ISREG(found.st_mode):
             return Skipped(place.path, _kind(found))
-        if lacking := without_extra(place.path):
+        path = place.path
+        if lacking := without_extra(path):
             return lacking
         if found.st_size > self.settings.max_bytes:
-            return Skipped(place.path, self.settings.over_cap(found.st_size))
-        return _found(place.absolute, place.path, found)
+            return Skipped(path, self.settings.over_cap(found.st_size))
+        return _found(place.absolute, path, found)
 
 
 def without_extra(path: str) -> Skipped | None:
     """Why a file is not read, if an optional part of Quire is missing. It is not gone: what is held stays."""
+    if not path.lower().endswith(_CONVERTED):
+        return None
     ending = os.path.splitext(path)[1].lower()  # noqa: PTH122  five times as fast
     how = readers.missing_extra(ending) if ending in readers.CONVERTED else ""
     return Skipped(path, f"{ending} files need: {how}", kind=ending) if how else None

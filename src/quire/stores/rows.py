@@ -139,8 +139,7 @@ def source_row(values: Sequence[Any]) -> SourceRow:
     return SourceRow(type, place, root, collection, kind, SourceOptions.from_json(options), *rest)
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):  # a tuple, because a folder has one for each of its files
     """A document that a source holds."""
 
     document: int
