@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,99 @@ def test_a_refresh_reads_a_changed_file_once_and_others_not_at_all(tmp_path: Pat
     env = os.environ | {"QUIRE_EMBED_MODEL": "none"}
     out = subprocess.run(command, capture_output=True, check=True, env=env).stdout.decode()
     assert out == "1 3 [0, 0, 1, 0] [0, 0, 1, 0]\n"
+
+
+# ---------------------------------------------------------------------------------------------- shrinking
+
+
+def filled(url: str, number: int = 300) -> None:
+    """A library of a few megabytes."""
+    words = [f"word{number}" for number in range(2000)]
+    with Library.open(url, create=True, config=WORDS) as library, library.store.writing():
+        for one in range(number):
+            body = " ".join(words[(one * 7 + at * 13) % 2000] for at in range(1000))
+            library.add(content=f"# Page {one}\n\n{body}\n", path=f"{one % 2}/{one}.md", collection="c")
+
+
+def test_a_library_of_which_half_was_deleted_shrinks(library_url: str) -> None:
+    """Issue: free pages are given back by `quire optimize`, which says how much."""
+    filled(library_url)
+    with Library.open(library_url, config=WORDS) as library:
+        full = library.optimize()
+        library.remove(collection="c", paths=["0/*"])
+        done = library.optimize()
+        assert (done.before - done.after, done.notes) == (done.freed, ())
+        if "://" not in library_url:
+            assert done.after < 0.65 * full.after
+            assert done.after == os.path.getsize(library_url)
+        assert library.store.check() == []
+        assert library.status().documents == 150
+        assert len(library.search("word17", limit=5).results) == 5
+        again = library.optimize()
+        assert again.freed < full.after / 20
+
+
+def test_an_older_library_is_written_anew_once_and_can_shrink_then(tmp_path: Path) -> None:
+    """Issue: think of existing libraries, which cannot give back pages as they are."""
+    url = str(tmp_path / "library.db")
+    filled(url)
+    with closing(sqlite3.connect(url)) as db:
+        db.execute("PRAGMA auto_vacuum = NONE")
+        db.execute("VACUUM")
+    with Library.open(url, config=WORDS) as library, Library.open(url, config=WORDS) as other:
+        before, found = os.path.getsize(url), other.search("word17").results
+        library.remove(collection="c", paths=["0/*"])
+        assert library.optimize(idle=True).freed == 0  # that would take long
+        assert library.optimize().freed > before / 3
+        assert os.path.getsize(url) < 0.65 * before
+        assert {r.address for r in other.search("word17").results} <= {r.address for r in found} | {
+            r.address for r in library.search("word17").results
+        }
+        assert other.store.check() == library.store.check() == []
+    with closing(sqlite3.connect(url)) as db:
+        assert db.execute("PRAGMA auto_vacuum").fetchone() == (2,)
+
+
+def test_space_is_given_back_while_another_reads_one_snapshot(tmp_path: Path) -> None:
+    """Issue: think of what happens while others read: they go on with what they see."""
+    url = str(tmp_path / "library.db")
+    filled(url)
+    with Library.open(url, config=WORDS) as library, Library.open(url, config=WORDS) as other:
+        before = os.path.getsize(url)
+        with other.store.reading():
+            assert other.status().documents == 300
+            library.remove(collection="c", paths=["0/*"])
+            done = library.optimize()
+            assert done.notes == (
+                "Another program is reading the library. The file shrinks when it has stopped",
+            )
+            assert other.status().documents == 300
+            assert other.source("c:0/0.md").startswith(b"# Page 0")
+        library.optimize()
+        assert os.path.getsize(url) < 0.65 * before
+        assert other.status().documents == 150
+        assert other.store.check() == []
+
+
+def test_an_idle_program_gives_back_much_and_leaves_little(tmp_path: Path) -> None:
+    """Issue: free pages are given back when idle."""
+    url = str(tmp_path / "library.db")
+    filled(url, 900)
+    with Library.open(url, config=WORDS) as library:
+        before = os.path.getsize(url)
+        library.remove(collection="c", paths=["0/1*"])
+        assert library.optimize(idle=True).freed == 0
+        library.remove(collection="c", paths=["0/*"])
+        assert library.optimize(idle=True).freed > before / 4
+        assert library.store.check() == []
+
+
+def test_the_command_says_how_much_was_given_back(tmp_path: Path) -> None:
+    """As text and as JSON."""
+    url = str(tmp_path / "library.db")
+    filled(url)
+    quire("remove", "-c", "c", "--path", "0/*", "-L", url)
+    shown = json.loads(quire("optimize", "--json", "-L", url))
+    assert shown["freed"] == shown["before"] - shown["after"] > 100_000
+    assert shown["notes"] == []
+    assert quire("optimize", "-L", url).endswith(f" bytes of {shown['after']:,} left\n")

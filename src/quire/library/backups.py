@@ -1,4 +1,4 @@
-"""The part of Library that writes backups and restores them.
+"""The part of Library that writes backups, restores them, and keeps the library's files small.
 
 Always: a backup is checked before it counts; it never replaces a file; restoring keeps what it replaces.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 from quire import copying
 from quire.errors import LibraryError, NoResults
 from quire.library.arguments import checks_arguments
-from quire.library.base import OpenLibrary
-from quire.stores import Filters
+from quire.library.base import OpenLibrary, writes
+from quire.stores import Filters, Optimized
 
 log = logging.getLogger("quire")
 _BESIDE = ("", "-wal", "-shm")  # the files of a library
@@ -45,6 +45,16 @@ class Backups(OpenLibrary):
         finally:
             remove(part)
         return str(place)
+
+    @writes
+    def optimize(self, *, idle: bool = False) -> Optimized:
+        """Merge the keyword index and give back the space of what was deleted; says how much that was.
+
+        A file that an older Quire made is written anew for that, which needs as much space again for a
+        while. On PostgreSQL the server vacuums and analyzes the library's tables. `idle` is for a program
+        that has nothing better to do: it gives back space in short transactions, and only if there is much.
+        """
+        return self.store.optimize(idle=idle)
 
     def _write_to(self, path: str) -> None:
         from quire.stores.sqlite import SqliteStore

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from quire.errors import MissingExtra, SettingError
-from quire.stores.base import BATCH_BYTES, Counts, Store
+from quire.stores.base import BATCH_BYTES, Counts, Optimized, Store
 from quire.stores.filters import Filters, Page
 from quire.stores.keys import LEVELS, AccessKey
 from quire.stores.leases import Lease, Renewing
@@ -51,6 +51,7 @@ __all__ = [
     "Member",
     "Model",
     "NamedDocument",
+    "Optimized",
     "Page",
     "Prepared",
     "Renewing",

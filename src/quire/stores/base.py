@@ -56,6 +56,20 @@ class Counts:
     model_problem: str = ""  # why the model that is set cannot be used
 
 
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """What optimizing a library gave back. Sizes are bytes on disk."""
+
+    before: int
+    after: int
+    notes: tuple[str, ...] = ()  # why there is less to show than there could be
+
+    @property
+    def freed(self) -> int:
+        """The bytes that were given back."""
+        return max(0, self.before - self.after)
+
+
 class Admin(Protocol):
     """The library as a whole."""
 
@@ -83,6 +97,13 @@ class Admin(Protocol):
 
     def purge(self) -> list[str]:
         """Erase what removed documents left behind; returns where it still is, in sentences."""
+        ...
+
+    def optimize(self, *, idle: bool = False) -> Optimized:
+        """Merge the indexes and give back the space of what was deleted.
+
+        `idle` only gives back space, in short transactions, and only if there is much.
+        """
         ...
 
     def settle(self) -> None:

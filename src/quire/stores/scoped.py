@@ -46,7 +46,9 @@ _BY_ROW = (
     *("tags", "titles", "vectors_of", "write_vectors"),
 )
 PLAIN = frozenset((*_ABOUT, *_BY_ROW, "count_unembedded", "model"))
-REFUSED = frozenset({"access_keys", "activate", "check", "drop_key", "put_key"})  # what is refused
+REFUSED = frozenset(
+    {"access_keys", "activate", "check", "drop_key", "optimize", "put_key"}
+)  # what is refused
 
 
 class _Limit:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.result import Result
     from quire.searcher import Found
     from quire.sources.files import Skipped
-    from quire.stores import Counts, DocumentRow, SourceRow
+    from quire.stores import Counts, DocumentRow, Optimized, SourceRow
     from quire.sync import Changes
 
 _KINDS = 8  # the most kinds of skipped files to name
@@ -356,6 +356,16 @@ def plans_code(plans: Sequence[Plan]) -> int:
     if not any(plan.fails for plan in plans):
         return DONE
     return PARTLY if any(plan.takes_in for plan in plans) else FAILED
+
+
+def optimized_json(done: Optimized) -> dict[str, Any]:
+    """What `quire optimize --json` prints."""
+    return {"freed": done.freed, **asdict(done)}
+
+
+def optimized_line(done: Optimized) -> str:
+    """What `quire optimize` prints."""
+    return f"{counted(done.freed, 'byte')} given back: {counted(done.after, 'byte')} of {done.before:,} left"
 
 
 def copied_line(done: Copied) -> str:

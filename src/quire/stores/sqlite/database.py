@@ -45,6 +45,7 @@ _ADD_FACTS = (
 )
 # Of a library that was made with secure_delete, or rewritten since: nothing deleted is left in its pages.
 NOTHING_TO_ERASE = "INSERT OR REPLACE INTO facts VALUES ('erased', '1')"
+USE_AUTO_VACUUM = "PRAGMA auto_vacuum = INCREMENTAL"  # for a file that is empty, or about to be rewritten
 _REPAIR = "To find out more, and to repair it: quire doctor"
 _REPLACEMENTS = 20  # of the file while a transaction is begun
 
@@ -264,7 +265,9 @@ class SqliteDatabase(FileConnection):
             return
         if self.read_only:
             raise self._error(f"needs an upgrade and cannot be written to: {self.read_only}")
-        if version:
+        if not version:
+            self.db.execute(USE_AUTO_VACUUM)
+        else:
             with closing(sqlite3.connect(f"{self.path}.schema-{version}.backup")) as copy:
                 self.db.backup(copy)  # a copy of the file alone would lack what is still in the log
         self._use_log()

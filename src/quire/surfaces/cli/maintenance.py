@@ -1,4 +1,4 @@
-"""`quire status`, `copy`, `doctor`, `backup`, `restore`, `embed` and `promote`: look after a library."""
+"""`quire status`, `copy`, `doctor`, `optimize`, `backup`, `restore`, `embed` and `promote`: look after a library."""
 
 from __future__ import annotations
 
@@ -115,6 +115,33 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
     is_damaged = any(finding.part in ("file", "document") for finding in found)
     has_lost = done is not None and bool(done.lost or done.notes)
     sys.exit(render.FAILED if is_damaged else render.PARTLY if has_lost else render.DONE)
+
+
+@quire.command()
+@options.library_option
+@options.json_flag
+def optimize(library: str | None, as_json: bool) -> None:
+    """Make a library as small and fast as it can be: merge its index, and give back the space of what was deleted.
+
+    Watching programs and servers give back space by themselves when they are idle. A library that an older
+    Quire made is written anew, which needs as much space again for a while. On PostgreSQL the server
+    vacuums and analyzes the library's tables.
+
+    \b
+    Examples:
+      quire optimize
+      quire optimize -L postgresql://quire@db.example.com/quire --json
+    """
+    from quire.surfaces import render
+
+    with opening.open_library(library) as opened:
+        done = opened.optimize()
+    if as_json:
+        output.print_json(render.optimized_json(done))
+    else:
+        click.echo(render.optimized_line(done))
+    for told in done.notes:
+        output.note(f"{told}.")
 
 
 @quire.command()
