@@ -110,6 +110,10 @@ def test_a_refresh_reads_a_changed_file_once_and_others_not_at_all(tmp_path: Pat
 # ---------------------------------------------------------------------------------------------- shrinking
 
 
+def size(url: str) -> int:
+    return Path(url).stat().st_size
+
+
 def filled(url: str, number: int = 300) -> None:
     """A library of a few megabytes."""
     words = [f"word{number}" for number in range(2000)]
@@ -129,7 +133,7 @@ def test_a_library_of_which_half_was_deleted_shrinks(library_url: str) -> None:
         assert (done.before - done.after, done.notes) == (done.freed, ())
         if "://" not in library_url:
             assert done.after < 0.65 * full.after
-            assert done.after == os.path.getsize(library_url)
+            assert done.after == size(library_url)
         assert library.store.check() == []
         assert library.status().documents == 150
         assert len(library.search("word17", limit=5).results) == 5
@@ -145,11 +149,11 @@ def test_an_older_library_is_written_anew_once_and_can_shrink_then(tmp_path: Pat
         db.execute("PRAGMA auto_vacuum = NONE")
         db.execute("VACUUM")
     with Library.open(url, config=WORDS) as library, Library.open(url, config=WORDS) as other:
-        before, found = os.path.getsize(url), other.search("word17").results
+        before, found = size(url), other.search("word17").results
         library.remove(collection="c", paths=["0/*"])
         assert library.optimize(idle=True).freed == 0  # that would take long
         assert library.optimize().freed > before / 3
-        assert os.path.getsize(url) < 0.65 * before
+        assert size(url) < 0.65 * before
         assert {r.address for r in other.search("word17").results} <= {r.address for r in found} | {
             r.address for r in library.search("word17").results
         }
@@ -163,7 +167,7 @@ def test_space_is_given_back_while_another_reads_one_snapshot(tmp_path: Path) ->
     url = str(tmp_path / "library.db")
     filled(url)
     with Library.open(url, config=WORDS) as library, Library.open(url, config=WORDS) as other:
-        before = os.path.getsize(url)
+        before = size(url)
         with other.store.reading():
             assert other.status().documents == 300
             library.remove(collection="c", paths=["0/*"])
@@ -174,7 +178,7 @@ def test_space_is_given_back_while_another_reads_one_snapshot(tmp_path: Path) ->
             assert other.status().documents == 300
             assert other.source("c:0/0.md").startswith(b"# Page 0")
         library.optimize()
-        assert os.path.getsize(url) < 0.65 * before
+        assert size(url) < 0.65 * before
         assert other.status().documents == 150
         assert other.store.check() == []
 
@@ -184,7 +188,7 @@ def test_an_idle_program_gives_back_much_and_leaves_little(tmp_path: Path) -> No
     url = str(tmp_path / "library.db")
     filled(url, 900)
     with Library.open(url, config=WORDS) as library:
-        before = os.path.getsize(url)
+        before = size(url)
         library.remove(collection="c", paths=["0/1*"])
         assert library.optimize(idle=True).freed == 0
         library.remove(collection="c", paths=["0/*"])

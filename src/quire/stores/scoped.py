@@ -46,9 +46,7 @@ _BY_ROW = (
     *("tags", "titles", "vectors_of", "write_vectors"),
 )
 PLAIN = frozenset((*_ABOUT, *_BY_ROW, "count_unembedded", "model"))
-REFUSED = frozenset(
-    {"access_keys", "activate", "check", "drop_key", "optimize", "put_key"}
-)  # what is refused
+REFUSED = frozenset({"access_keys", "activate", "check", "drop_key", "optimize", "put_key"})
 
 
 class _Limit:

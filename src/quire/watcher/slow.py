@@ -1,4 +1,4 @@
-"""What takes long, in a thread of its own: pages and sites are read again, chunks embedded, space given back."""
+"""What takes long, in a thread of its own: read pages and sites again, embed chunks, give back space."""
 
 from __future__ import annotations
 

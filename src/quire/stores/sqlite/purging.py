@@ -78,7 +78,7 @@ class SqlitePurging(SqliteSources):
                 return
 
     def _rewrite(self, why: str) -> None:
-        """Write the whole file anew, without what was deleted in it, and so that it can shrink from now on."""
+        """Write the whole file anew, without what was deleted in it. From now on it can shrink."""
         try:
             self.db.execute(USE_AUTO_VACUUM)
             self.db.execute("VACUUM")

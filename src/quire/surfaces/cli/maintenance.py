@@ -1,4 +1,4 @@
-"""`quire status`, `copy`, `doctor`, `optimize`, `backup`, `restore`, `embed` and `promote`: look after a library."""
+"""Look after a library: `quire status`, `copy`, `doctor`, `optimize`, `backup`, `restore`, `embed`, `promote`."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
 @options.library_option
 @options.json_flag
 def optimize(library: str | None, as_json: bool) -> None:
-    """Make a library as small and fast as it can be: merge its index, and give back the space of what was deleted.
+    """Make a library small and fast: merge its index, and give back the space of what was deleted.
 
     Watching programs and servers give back space by themselves when they are idle. A library that an older
     Quire made is written anew, which needs as much space again for a while. On PostgreSQL the server
