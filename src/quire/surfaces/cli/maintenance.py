@@ -1,4 +1,4 @@
-"""Look after a library: `quire status`, `copy`, `doctor`, `optimize`, `backup`, `restore`, `embed`, `promote`."""
+"""`quire status`, `copy`, `doctor`, `optimize`, `backup`, `restore`, `embed`, `promote`: tend a library."""
 
 from __future__ import annotations
 
