@@ -7,20 +7,21 @@ returned have limits. A link is not resolved here: what it leads to may be added
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 from urllib.parse import unquote, urljoin, urlsplit
 
-from quire import analyze, front_matter, inlines
+from quire import analyze, front_matter, inlines, later
 from quire.document import as_title
 from quire.inlines import Piece
-from quire.tree import Tree
+
+if TYPE_CHECKING:
+    from quire.tree import Tree
 
 MAX_LINKS = 20_000  # of a document
 _MAX_TARGET = 1000  # characters: a longer one is pasted text
@@ -33,18 +34,18 @@ _FIELD_LIMITS = {_OTHERS: 500, ALIASES: 500, _TAGS: _MAX_TAGS}  # values of a do
 _SEPARATE = {ALIASES: ALIASES, "tags": _TAGS, "tag": _TAGS}  # the fields that do not count among others
 MAX_ANCHOR = 12  # terms
 _MAX_DEPTH = 4  # of maps in front matter
-_ENDINGS = re.compile(r"\.(?:md|markdown|mdx|html?|rst|txt)$")
+_ENDINGS = later.pattern(r"\.(?:md|markdown|mdx|html?|rst|txt)$")
 _INDEXES = ("index", "_index", "readme")
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_CANDIDATE = re.compile(r"\[|<[hH][tT][tT][pP]|#[^\s#]")
+_SCHEME = later.pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_CANDIDATE = later.pattern(r"\[|<[hH][tT][tT][pP]|#[^\s#]")
 # As Obsidian reads it: any sign but ASCII punctuation, `_`, `-` and `/` aside; and not only digits.
-_TAG = re.compile(
+_TAG = later.pattern(
     r"(?<![^\s])#((?=[\d/]*[^\d/\s])[^\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\\s]{1,100})"
 )
 _COMMENT = b"%%"
-_SIZE = re.compile(r"\s*\d+(?:x\d+)?\s*")  # of an embedded picture
-_NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?.{0,10})?")
+_SIZE = later.pattern(r"\s*\d+(?:x\d+)?\s*")  # of an embedded picture
+_NUMBER = later.pattern(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?")
+_DATE = later.pattern(r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?.{0,10})?")
 
 
 class WrittenLink(NamedTuple):

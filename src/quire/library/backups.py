@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import sqlite3
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from quire import copying
+from quire import later
 from quire.errors import LibraryError, NoResults
 from quire.library.arguments import checks_arguments
 from quire.library.base import OpenLibrary, writes
 from quire.stores import Filters, Optimized
+
+if TYPE_CHECKING:
+    from quire import copying
+else:
+    copying = later.module("quire.copying")
 
 log = logging.getLogger("quire")
 _BESIDE = ("", "-wal", "-shm")  # the files of a library
@@ -34,7 +39,7 @@ class Backups(OpenLibrary):
         place = Path(to)
         if os.path.lexists(place):
             raise LibraryError(str(place), "is there already. Name a file that is not")
-        part = f"{place}.part-{secrets.token_hex(4)}"
+        part = f"{place}.part-{_random()}"
         try:
             place.absolute().parent.mkdir(parents=True, exist_ok=True)
             self._write_to(part)
@@ -83,7 +88,7 @@ class Backups(OpenLibrary):
             raise LibraryError(path, f"is on a server, which restores its own backups. {how}")
         check_sound(found)
         _check_replaceable(path)
-        new = f"{path}.new-{secrets.token_hex(4)}"
+        new = f"{path}.new-{_random()}"
         try:
             Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
             with closing(SqliteStore(found)) as opened:
@@ -142,7 +147,7 @@ def swap(path: str, new: str, why: str) -> str | None:
     if not os.path.lexists(path):
         Path(new).rename(path)
         return None
-    kept = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    kept = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}-{_random()}"
     try:
         old = SqliteStore(path)
     except LibraryError:  # it is damaged
@@ -154,3 +159,7 @@ def swap(path: str, new: str, why: str) -> str | None:
         with closing(old):
             old.replace_with(new, kept)
     return kept
+
+
+def _random() -> str:
+    return os.urandom(4).hex()

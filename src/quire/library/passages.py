@@ -8,28 +8,34 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from quire import linking, reading, records, releases, retaking
+from quire import later, reading, releases
 from quire.address import is_in_collection, of_document, parse_id
 from quire.document import Document
 from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
-from quire.ingest import named
 from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
-from quire.linking import Links
 from quire.links import ALIASES
 from quire.progress import Progress, Silent
 from quire.query import FieldTest, parse_condition
-from quire.records import StoredChunk, StoredSection
 from quire.result import Reading, Result
 from quire.sources import entries
 from quire.stores import DocumentRow, Filters, Store, active_model
 from quire.stores.filters import wrong_value
 from quire.tree import Tree
 
+if TYPE_CHECKING:
+    from quire import linking, records, retaking
+    from quire.linking import Links
+    from quire.records import StoredChunk, StoredSection
+else:
+    records = later.module("quire.records")
+    linking, retaking = later.module("quire.linking"), later.module("quire.retaking")
+
 log = logging.getLogger("quire")
 _FEW = 4  # chunks that are embedded before an answer
-_KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
+_KINDS = (*entries.DOCUMENTS, *entries.KINDS)  # of documents
 
 _TAGS = ("tag", "tags")
 _MOST_CONDITIONS = 100  # on front matter; SQLite takes expressions of at most 1,000 levels

@@ -10,7 +10,6 @@ name and depth first. Folders that only a link leads to come last.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections import defaultdict, deque
 from collections.abc import Collection, Generator, Iterator, Mapping
@@ -25,6 +24,9 @@ from quire.errors import TooLarge, Unreadable
 from quire.sources import ignore
 from quire.sources.contents import WEB_PAGES
 from quire.sources.ignore import IGNORE_FILES, Rule
+from quire.sources.paths import printable as printable
+from quire.sources.paths import printed
+from quire.sources.paths import unprintable as unprintable
 
 ENDINGS = (
     *(".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".asciidoc", ".org", ".csv", ".tsv"),
@@ -37,8 +39,6 @@ NO_ENDING = "without an ending"
 _LOCKS = "~$"  # of Office programs, beside a file that is open
 
 _MOST = 2**63 - 1  # nanoseconds that a database takes: until 2262
-_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
-_ESCAPED = re.compile(r"\\(x[0-9a-f]{2})")
 _ALSO = {
     stat.S_IFDIR: "is a folder; name the files in it",
     stat.S_IFIFO: "is a pipe, not a file",
@@ -63,29 +63,6 @@ def read_bytes(path: str | Path, *, settings: DocumentSettings = DEFAULT.documen
 def is_document(path: Path) -> bool:
     """Whether Quire reads files with this name."""
     return path.suffix.lower() in ENDINGS
-
-
-def printable(path: str | Path) -> str:
-    r"""A path as text. Bytes that are not UTF-8 become `\\xNN`, and text that looks like this is escaped."""
-    return _printed(Path(path).as_posix())
-
-
-def _printed(text: str) -> str:
-    """A path with forward slashes as text, see `printable`."""
-    if "\\" in text:
-        text = _ESCAPED.sub(r"\\x5c\1", text)
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    )
-
-
-def unprintable(path: str) -> str:
-    """The path of a file from its text: the inverse of `printable`."""
-    if "\\" not in path:
-        return path
-    return _ESCAPE.sub(lambda byte: os.fsdecode(bytes.fromhex(byte[1])), path)
 
 
 def _check(found: os.stat_result, name: str, settings: DocumentSettings) -> None:
@@ -214,7 +191,7 @@ class _Place(NamedTuple):
 
     @property
     def path(self) -> str:
-        return _printed("/".join(self.names[self.depth :])) or "."
+        return printed("/".join(self.names[self.depth :])) or "."
 
 
 class _Selection:

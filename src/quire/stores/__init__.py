@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
+from quire import later
 from quire.errors import MissingExtra, SettingError
 from quire.stores.base import BATCH_BYTES, Counts, Optimized, Store
 from quire.stores.filters import Filters, Page
@@ -73,7 +74,7 @@ __all__ = [
 ]
 
 _POSTGRES = ("postgresql", "postgres")
-_LIKE_A_URL = re.compile(r"(postgres(ql)?:)?/{0,3}[^/:@]+:[^/@\\]*@", re.IGNORECASE)
+_LIKE_A_URL = later.pattern(r"(postgres(ql)?:)?/{0,3}[^/:@]+:[^/@\\]*@", re.IGNORECASE)
 
 
 def open_store(url: str, *, create: bool = False, collections: Sequence[str] | None = None) -> Store:

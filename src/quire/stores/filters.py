@@ -6,12 +6,12 @@ between databases is in their Dialects; the filters and their order are here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, NamedTuple, Protocol
 
+from quire import later
 from quire.address import ALL_BRANCHES
 from quire.links import field_of, tag_key
 from quire.query import FieldTest
@@ -146,13 +146,13 @@ def _in_collection(name: str, value: str) -> Condition:
     return f"(d.collection >= {value} AND d.collection < {value})", [name[:-1], after]
 
 
-_YEAR = re.compile(r"\d{4}")
-_WELL_FORMED = re.compile(
+_YEAR = later.pattern(r"\d{4}")
+_WELL_FORMED = later.pattern(
     r"\d{4}-\d\d(?:-\d\d)?(?!\d)"
 )  # as a date is written, whether there is such a day or not
-_LIKE_DATE = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?(?:[t ].*)?")
-_APART = re.compile(r"[,_'’\s]")  # what people write between the digits of a number
-_PART_OF_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d(?:t\d\d:\d\d.{0,13})?)?")
+_LIKE_DATE = later.pattern(r"(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?(?:[t ].*)?")
+_APART = later.pattern(r"[,_'’\s]")  # what people write between the digits of a number
+_PART_OF_DATE = later.pattern(r"\d{4}-\d\d(?:-\d\d(?:t\d\d:\d\d.{0,13})?)?")
 
 
 def _on_field(test: FieldTest, dialect: Dialect) -> Condition:

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from quire import later
 from quire.address import of_document
-from quire.chunkers.base import Chunk
 from quire.document import SOURCE_TYPES
 from quire.embed.base import STATIC
 from quire.links import WrittenLink
 from quire.location import Places
 from quire.sources.entries import Version as Version
 from quire.sources.names import REPOSITORY
+from quire.sources.paths import unprintable
 from quire.stores import texts
-from quire.tree import Tree
+
+if TYPE_CHECKING:
+    from quire.chunkers.base import Chunk
+    from quire.tree import Tree
 
 CHUNK_BITS = 20  # the row of a chunk is its document's row, shifted by these, plus its index
 MAX_CHUNKS = 1 << CHUNK_BITS  # of one document
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
+_UNSTORABLE = later.pattern(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,6 @@ class DocumentRow:
         """The file it was read from."""
         if self.root is None or self.url is not None or self.root.startswith(REPOSITORY):
             return None
-        from quire.sources.files import unprintable  # slow to load, and a listing does not need it
-
         return unprintable(f"{self.root}/{self.path}")
 
     @property

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from quire import redact
-from quire.chunkers.base import Chunk
+from quire import later, redact
 from quire.context import NO_GOOD_MATCH as NO_GOOD_MATCH
 from quire.context import one_line as one_line
 from quire.context import safe as safe
@@ -25,9 +23,9 @@ from quire.surfaces.outcomes import PARTLY as PARTLY
 from quire.surfaces.outcomes import STOPPED as STOPPED
 from quire.surfaces.outcomes import USAGE as USAGE
 from quire.surfaces.outcomes import exit_code as exit_code
-from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
+    from quire.chunkers.base import Chunk
     from quire.context import Passage
     from quire.copying import Copied
     from quire.doctor import Problem, Repaired
@@ -41,9 +39,10 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.sources.files import Skipped
     from quire.stores import Counts, DocumentRow, Optimized, SourceRow
     from quire.sync import Changes
+    from quire.tree import Tree
 
 _KINDS = 8  # the most kinds of skipped files to name
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = later.pattern("[\ud800-\udfff]")
 _LONGEST = 1000  # characters of a message
 
 
