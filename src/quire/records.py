@@ -20,8 +20,8 @@ from quire.stores import (
     ChunkRow,
     DocumentRow,
     Filters,
-    Page,
     SectionRow,
+    Slice,
     Store,
     active_model,
 )
@@ -206,5 +206,5 @@ def _of_collection(
 ) -> Iterator[DocumentRow]:
     """The documents of a collection after a path and kind, so many of each kind at most."""
     kinds = sorted(filters.kinds or store.kinds())
-    pages = (store.documents(filters, Page(name, one, path, one > kind, limit)) for one in kinds)
+    pages = (store.documents(filters, Slice(name, one, path, one > kind, limit)) for one in kinds)
     return merge(*pages, key=lambda row: (row.path, row.kind))

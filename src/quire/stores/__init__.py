@@ -10,7 +10,7 @@ from typing import cast
 from quire import later
 from quire.errors import MissingExtra, SettingError
 from quire.stores.base import BATCH_BYTES, Counts, Optimized, Store
-from quire.stores.filters import Filters, Page
+from quire.stores.filters import Filters, Slice
 from quire.stores.keys import LEVELS, AccessKey
 from quire.stores.leases import Lease, Renewing
 from quire.stores.rows import (
@@ -53,11 +53,11 @@ __all__ = [
     "Model",
     "NamedDocument",
     "Optimized",
-    "Page",
     "Prepared",
     "Renewing",
     "SectionRow",
     "Sighting",
+    "Slice",
     "SourceOptions",
     "SourceRow",
     "Store",

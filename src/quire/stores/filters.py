@@ -46,7 +46,7 @@ class Filters:
         return Filters(self.collection, self.kinds, **within)  # type: ignore[arg-type]
 
 
-class Page(NamedTuple):
+class Slice(NamedTuple):
     """Some documents of one collection and kind, by path."""
 
     collection: str

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire.errors import Forbidden
 from quire.stores.base import Counts, Store
-from quire.stores.filters import Filters, Page
+from quire.stores.filters import Filters, Slice
 from quire.stores.rows import (
     DocumentRow,
     LinkRow,
@@ -154,7 +154,7 @@ class _ScopedDocuments(_ScopedFilters):
         """The rows of the documents that are important, or critical."""
         return sorted(self.documents_by_row(self._store.promoted(level)))
 
-    def documents(self, filters: Filters, page: Page | None = None) -> list[DocumentRow]:
+    def documents(self, filters: Filters, page: Slice | None = None) -> list[DocumentRow]:
         """Documents by collection and path, or one page of them."""
         return self._store.documents(self._within(filters), page)
 

@@ -18,7 +18,7 @@ from quire.errors import Damaged
 from quire.progress import Progress, Silent
 from quire.result import Node
 from quire.stores.checks import is_intact
-from quire.stores.filters import Filters, Page
+from quire.stores.filters import Filters, Slice
 from quire.stores.ids import with_id
 from quire.stores.postgres import pieces, terms, versions
 from quire.stores.postgres.database import (
@@ -156,7 +156,7 @@ class PostgresDocuments(PostgresWords, PostgresVectors, PostgresLinks, PostgresO
 
     # ---------------------------------------------------------------------------------- reading
 
-    def documents(self, filters: Filters, page: Page | None = None) -> list[DocumentRow]:
+    def documents(self, filters: Filters, page: Slice | None = None) -> list[DocumentRow]:
         """Documents by collection and path, or one page of them."""
         (where, args), order = conditions(filters), "d.collection, d.path, d.kind"
         where = where or "true"

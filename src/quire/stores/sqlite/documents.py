@@ -16,7 +16,7 @@ from quire.address import id_of, key_of_id, of_document
 from quire.links import tag_key
 from quire.result import Node
 from quire.stores.checks import is_intact, row_check
-from quire.stores.filters import Filters, Page
+from quire.stores.filters import Filters, Slice
 from quire.stores.ids import chunk_keys, section_keys, with_id
 from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow
 from quire.stores.sqlite.database import CHUNK_COLUMNS
@@ -175,7 +175,7 @@ class SqliteDocuments(SqliteOriginals):
 
     # ---------------------------------------------------------------------------------- reading
 
-    def documents(self, filters: Filters, page: Page | None = None) -> list[DocumentRow]:
+    def documents(self, filters: Filters, page: Slice | None = None) -> list[DocumentRow]:
         """Documents by collection and path, or one page of them."""
         (where, args), order = conditions(filters), "collection, path, kind"
         if page:
