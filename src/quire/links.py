@@ -85,16 +85,20 @@ def of_tree(tree: Tree, url: str | None = None) -> Extracted:
     """The links, tags and fields of a document. The links of a page begin from its URL; it has no #tags."""
     document = tree.document
     tags, fields = list(_own_tags(document.metadata, document.tags)), _fields(document.metadata)
-    links, found = tuple[WrittenLink, ...](), list[tuple[Piece, tuple[str, str]]]()
+    links, found, count = tuple[WrittenLink, ...](), list[tuple[Piece, tuple[str, str]]](), 0
     if document.format == "markdown" and _CANDIDATE.search(document.markup, document.content_start):
-        body = document.markup[document.content_start :].encode()
-        pieces = _outside_comments(body)
-        found = [(one, where) for one in pieces if one.target is not None and (where := _target(one))]
-        links = tuple(_links(tree, body, found[:MAX_LINKS], url))
-        tags += [] if url else _tags_in(body, pieces)
+        markup = document.markup[document.content_start :]
+        body = markup.encode()
+        for piece in _outside_comments(markup, body):  # there are many: none is kept that is no link
+            if piece.target is None:
+                tags += () if url else _tags_in(body, piece)
+            elif where := _target(piece):
+                count += 1
+                found += [(piece, where)] if count <= MAX_LINKS else []
+        links = tuple(_links(tree, body, found, url))
     kept_tags, kept_fields = tuple(dict.fromkeys(tags)), tuple(_within_limits(fields))
     problems = (
-        _cut(MAX_LINKS, len(found), "links"),
+        _cut(MAX_LINKS, count, "links"),
         _cut(_MAX_TAGS, len(kept_tags), "tags"),
         *_left_out(fields),
     )
@@ -109,14 +113,14 @@ def _cut(limit: int, count: int, things: str) -> str:
 # ------------------------------------------------------------------------------------ links and tags
 
 
-def _outside_comments(body: bytes) -> list[Piece]:
+def _outside_comments(markup: str, body: bytes) -> Iterator[Piece]:
     """The pieces of a text that are not between two `%%`. One that is never closed is text."""
-    pieces = list(inlines.pieces_in(body.decode()))
     if _COMMENT not in body:
-        return pieces
-    marks = [at for one in pieces if one.target is None for at in _marks(body, one.start, one.end)]
+        return inlines.pieces_in(markup)
+    texts = (one for one in inlines.pieces_in(markup) if one.target is None)
+    marks = [at for one in texts for at in _marks(body, one.start, one.end)]
     marks = marks[: len(marks) // 2 * 2]
-    return [part for piece in pieces for part in _shown(piece, marks)]
+    return (part for piece in inlines.pieces_in(markup) for part in _shown(piece, marks))
 
 
 def _marks(body: bytes, at: int, end: int) -> Iterator[int]:
@@ -141,15 +145,12 @@ def _shown(piece: Piece, marks: Sequence[int]) -> Iterator[Piece]:
         yield piece._replace(start=at)
 
 
-def _tags_in(body: bytes, pieces: Sequence[Piece]) -> Iterator[str]:
-    """The #tags in texts, without their sign."""
-    if b"#" not in body:
-        return
-    for piece in pieces:
-        if piece.target is None and b"#" in (text := body[piece.start : piece.end]):
-            for found in _TAG.finditer(text.decode("utf-8", "replace")):
-                if tag := found[1].strip("/"):
-                    yield tag
+def _tags_in(body: bytes, piece: Piece) -> list[str]:
+    """The #tags in a text, without their sign."""
+    if body.find(b"#", piece.start, piece.end) < 0:
+        return []
+    found = _TAG.finditer(body[piece.start : piece.end].decode("utf-8", "replace"))
+    return [tag for one in found if (tag := one[1].strip("/"))]
 
 
 def _target(piece: Piece) -> tuple[str, str] | None:

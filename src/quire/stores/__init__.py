@@ -13,6 +13,7 @@ from quire.stores.base import BATCH_BYTES, Counts, Optimized, Store
 from quire.stores.filters import Filters, Slice
 from quire.stores.keys import LEVELS, AccessKey
 from quire.stores.leases import Lease, Renewing
+from quire.stores.packed import held
 from quire.stores.rows import (
     MAX_CHUNKS,
     ChunkRow,
@@ -67,6 +68,7 @@ __all__ = [
     "chunk_rows",
     "digest_of",
     "embedded_text",
+    "held",
     "link_of",
     "open_store",
     "section_rows",
