@@ -1,10 +1,11 @@
 """Large documents and large libraries: memory and processor time, each in a process of its own.
 
-    python -m bench.large [document status list refresh optimize cold …] [--size 50] [--files 10000]
+    python -m bench.large [document passages status list refresh optimize cold …] [--size 50] [--files 10000]
 
 The texts are the pages of `docs`, in which a seed replaces some words in every copy.
 
 document   how much more memory `quire add` of one file takes than of a small one: the peaks of all processes
+passages   20 passages of that document, as one answer reads them
 status     `quire status`, and with --check
 list       `quire list`, in time and memory
 refresh    `quire add` of a folder again with one file changed, and of one in which all files have a new time
@@ -24,6 +25,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -128,6 +130,25 @@ def library(place: Path, files: int) -> Path:
     return path
 
 
+def passages(place: Path, args: Any) -> None:
+    from quire.library import Library
+
+    path = place / "large-none.db"
+    if not path.exists():
+        document(place, args)
+    with Library.open(path) as opened:
+        store, size = opened.store, args.size * MB
+        row = opened.documents()[0].seq
+        best = 9.0
+        for _ in range(5):
+            started = time.process_time()
+            with store.reading():
+                for at in range(0, size - 5000, size // 20):
+                    store.passage(row, at, at + 5000)
+            best = min(best, time.process_time() - started)
+    print(f"20 passages of a document of {args.size} MB: {best * 1000:.1f} ms")
+
+
 def status(place: Path, args: Any) -> None:
     path = library(place, args.files)
     for options in ((), ("--check",)):
@@ -205,6 +226,7 @@ def _seconds(command: list[str], model: str) -> float:
 
 PARTS = {
     "document": document,
+    "passages": passages,
     "status": status,
     "list": list_,
     "refresh": refresh,

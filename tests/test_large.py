@@ -14,6 +14,8 @@ import pytest
 
 from quire import Library
 from quire.errors import SettingError
+from quire.stores import Filters
+from quire.stores.sqlite import SqliteStore
 from tests.words import WORDS
 
 
@@ -205,3 +207,35 @@ def test_the_command_says_how_much_was_given_back(tmp_path: Path) -> None:
     assert shown["freed"] == shown["before"] - shown["after"] > 100_000
     assert shown["notes"] == []
     assert quire("optimize", "-L", url).endswith(f" bytes of {shown['after']:,} left\n")
+
+
+# --------------------------------------------------------------------------------------------- passages
+
+
+def test_passages_of_one_document_are_read_through_one_handle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue: and the handle is closed with the snapshot, so that nothing is read of an older one."""
+    with Library.open(str(tmp_path / "library.db"), create=True, config=WORDS) as library:
+        text = "".join(f"## Part {number}\n\nOkapi number {number} eats.\n\n" for number in range(40))
+        library.add(content=f"# Zoo\n\n{text}", path="zoo.md", collection="c")
+        store, opened = library.store, list[int]()
+        assert isinstance(store, SqliteStore)
+        handle = SqliteStore._text
+
+        def counted(self: SqliteStore, row: int) -> sqlite3.Blob:
+            opened.extend([row] if row not in self._texts_open else [])
+            return handle(self, row)
+
+        monkeypatch.setattr(SqliteStore, "_text", counted)
+        source = library.source("c:zoo.md").decode()
+        with store.reading():
+            row = store.documents(Filters())[0].seq
+            for at in range(0, 1000, 100):
+                assert store.passage(row, at, at + 50) == source[at : at + 50]
+            assert opened == [row]
+        assert store._texts_open == {}
+        assert library.search("okapi").results
+        assert opened == [row, row]
+        library.add(content="# Zoo\n\nOkapi sleeps.\n", path="zoo.md", collection="c")
+        assert "sleeps" in library.search("okapi").results[0].snippet

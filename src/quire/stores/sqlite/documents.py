@@ -7,6 +7,7 @@ cannot part them.
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -216,10 +217,11 @@ class SqliteDocuments(SqliteOriginals):
 
     def passage(self, row: int, start: int, end: int) -> str:
         """The text between two byte offsets of a document, without reading the rest."""
-        with self.db.blobopen("documents", "source", row, readonly=True) as source:
-            beginning = source.read(2)
-            source.seek(start)
-            return passage_of(source.read(end - start), beginning)
+        with self.reading():
+            if self._is_reading:
+                return _part(self._text(row), start, end)
+            with self._db.blobopen("documents", "source", row, readonly=True) as source:  # it may be replaced
+                return _part(source, start, end)
 
     def sections(self, row: int) -> list[SectionRow]:
         """The sections of a document, in order."""
@@ -277,6 +279,13 @@ class SqliteDocuments(SqliteOriginals):
         for row, tag in self._in("SELECT document, tag FROM tags WHERE document", rows):
             found.setdefault(row, []).append(tag)
         return {row: tuple(sorted(tags)) for row, tags in found.items()}
+
+
+def _part(source: sqlite3.Blob, start: int, end: int) -> str:
+    source.seek(0)
+    beginning = source.read(2)
+    source.seek(start)
+    return passage_of(source.read(end - start), beginning)
 
 
 def _now() -> int:
