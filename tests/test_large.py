@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from quire import Library
+from quire import Library, links
+from quire.config import DEFAULT
+from quire.document import Document
+from quire.embed.base import STATIC_DIMENSION, unpacked
 from quire.errors import SettingError
-from quire.stores import Filters
+from quire.ingest import prepare
+from quire.stores import Filters, packed
+from quire.stores.packed import Packed
 from quire.stores.sqlite import SqliteStore
 from tests.words import WORDS
 
@@ -239,3 +247,75 @@ def test_passages_of_one_document_are_read_through_one_handle(
         assert opened == [row, row]
         library.add(content="# Zoo\n\nOkapi sleeps.\n", path="zoo.md", collection="c")
         assert "sleeps" in library.search("okapi").results[0].snippet
+
+
+# ----------------------------------------------------------------------------------------------- memory
+
+_MEASURED = """
+import resource, sys
+from quire import Library
+from quire.config import DEFAULT, override
+config = override(DEFAULT, {"embed": {"model": "none"}})
+with Library.open(sys.argv[1], create=True, config=config) as library:
+    report = library.add(sys.argv[2])
+assert (report.added, report.failed) == (1, []), report
+peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(sum(peaks) * (1 if sys.platform == "darwin" else 1024))
+"""
+_TIMES = 14  # its size that a document of 20 MB takes: 10 measured, with a worker process; 25 without packing
+
+
+def _peak(folder: Path, name: str, size: int) -> int:
+    """The peaks of all processes that add a document, in bytes."""
+    file, number = folder / f"{name}.md", 0
+    with file.open("w") as out:
+        while out.tell() < size:
+            number += 1
+            said = (
+                f"The okapi number {number} eats [leaves](leaf-{number}.md) and sleeps in tree {number}. "
+                * 12
+            )
+            out.write(f"## Okapi {number}\n\n{said}\n\n")
+    command = [sys.executable, "-c", _MEASURED, str(folder / f"{name}.db"), str(file)]
+    return int(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+def test_a_large_document_takes_a_few_times_its_size(tmp_path: Path) -> None:
+    """Issue: a document is prepared and written within a small multiple of its size in memory."""
+    size = 20_000_000
+    more = _peak(tmp_path, "large", size) - _peak(tmp_path, "small", 10_000)
+    assert more < _TIMES * size, f"{more / size:.1f} times its size"
+
+
+def test_packed_rows_are_the_rows() -> None:
+    """As often as they are wanted, by number too."""
+    rows = [(number, "é\ud800"[: number % 3], b"\0" * (number % 5)) for number in range(1000)]
+    held = Packed(iter(rows))
+    assert list(held) == list(held) == rows
+    assert (len(held), held[999], held[-1], list(held[5:7])) == (1000, rows[999], rows[-1], rows[5:7])
+    assert list(pickle.loads(pickle.dumps(held))) == rows
+    assert list(Packed(())) == []
+
+
+def test_a_large_document_gives_what_a_small_one_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows, links, tags and vectors, whether they are made together or in parts."""
+    parts = ["## Head\n\n[a](b.md) #tag\n", "%% [no](no.md)\n\n# In\n\nit %%\n", "```\n# [x](y.md)\n```\n"]
+    parts += ["- one [é](ü.md)\n  two\n", "Title [s](s.md)\n===\n\n", "<!--\n# [c](c.md)\n-->\n"]
+    text = "".join(parts[number * number % 6] + "\n" * (number % 3) for number in range(400))
+    document = Document.from_text(text, "a.md")
+    usual = prepare.prepare(document, DEFAULT)
+    monkeypatch.setattr(links, "_LARGE", 400)
+    monkeypatch.setattr(packed, "LARGE", 400)
+    monkeypatch.setattr(prepare, "LARGE", 400)
+    monkeypatch.setattr(prepare, "_TOGETHER", 7)
+    large = prepare.prepare(document, DEFAULT)
+    assert isinstance(large.words, Packed)
+    for field in fields(usual):
+        one, other = getattr(usual, field.name), getattr(large, field.name)
+        if field.name == "instant":  # sums in another order
+            pair = (unpacked(made, STATIC_DIMENSION) for made in (one, other))
+            assert np.allclose(*pair, atol=0.01)
+        else:
+            assert other == one or list(other) == list(one), field.name
