@@ -226,11 +226,14 @@ def test_what_can_be_made_from_the_texts_is_made_again(place: Path, statement: s
 
 
 def test_a_file_that_was_cut_short_is_repaired_from_its_texts_and_files(place: Path) -> None:
+    for number in range(6, 200):
+        (place.parent / "docs" / f"{number}.md").write_text(TEXT.format(number))
     with Library.open(place, config=WORDS) as library:
+        library.refresh()
         before = sorted(row.address for row in library.documents())
         library.store.settle()
     with place.open("r+b") as file:
-        file.truncate(place.stat().st_size * 9 // 10)  # the schema of so small a library is at its end
+        file.truncate(place.stat().st_size * 9 // 10)  # of a smaller library, the schema is at its end
     done = doctor.repair(str(place), WORDS)
     with Library.open(place, config=WORDS) as library:
         there = sorted(row.address for row in library.documents())
@@ -346,8 +349,8 @@ def test_damaged_copies_never_give_wrong_text_and_never_a_traceback(place: Path,
     data, rng, ends = (tmp_path / "base.db").read_bytes(), random.Random(7), Counter[str]()
     for _ in range(120):
         copy = bytearray(data)
-        start = rng.randrange(len(copy))
-        copy[start : start + 8] = rng.randbytes(len(copy[start : start + 8]))
+        for start in (rng.randrange(len(copy)), rng.randrange(len(copy))):
+            copy[start : start + 8] = rng.randbytes(len(copy[start : start + 8]))
         for file in tmp_path.glob("copy.db*"):
             file.unlink()
         (tmp_path / "copy.db").write_bytes(copy)

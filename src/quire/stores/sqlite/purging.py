@@ -48,7 +48,7 @@ class SqlitePurging(SqliteSources):
         before = self._size_on_disk()
         if not idle:
             with self._transaction():
-                self.keywords.compact()
+                self.index.compact(fully=True)
                 self._next_generation()
         if self._value("PRAGMA auto_vacuum"):
             self._give_back(idle)
