@@ -315,7 +315,7 @@ def test_a_large_document_gives_what_a_small_one_would(
     for field in fields(usual):
         one, other = getattr(usual, field.name), getattr(large, field.name)
         if field.name == "instant":  # sums in another order
-            pair = (unpacked(made, STATIC_DIMENSION) for made in (one, other))
-            assert np.allclose(*pair, atol=0.01)
+            before, after = (unpacked(made, STATIC_DIMENSION) for made in (one, other))
+            assert np.allclose(before, after, atol=0.01)
         else:
             assert other == one or list(other) == list(one), field.name

@@ -283,12 +283,10 @@ class SqliteDatabase(FileConnection):
             return
         if self.read_only:
             raise self._error(f"needs an upgrade and cannot be written to: {self.read_only}")
-        if not version:
-            self.db.execute(USE_AUTO_VACUUM)
-        else:
+        if version:
             with closing(sqlite3.connect(f"{self.path}.schema-{version}.backup")) as copy:
                 self.db.backup(copy)  # a copy of the file alone would lack what is still in the log
-        self._use_log()
+        self._use_log(is_new=not version)
         with self._transaction():
             self._check_ids(self.db)
             done = self._value("PRAGMA user_version")  # another process may have been quicker
@@ -300,11 +298,16 @@ class SqliteDatabase(FileConnection):
             self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self.db.execute(f"PRAGMA user_version = {migrate.newest('sqlite')}")
 
-    def _use_log(self) -> None:
-        """Switch the file to write-ahead logging. SQLite does not wait for a lock here, so we do."""
+    def _use_log(self, *, is_new: bool) -> None:
+        """Switch the file to write-ahead logging. SQLite does not wait for a lock here, so we do.
+
+        A new file can give back pages. That must be said before anything else is written.
+        """
         until = time.monotonic() + files.BUSY_SECONDS
         while True:
             try:
+                if is_new:
+                    self.db.execute(USE_AUTO_VACUUM)
                 self.db.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as problem:
                 if "locked" not in str(problem) or time.monotonic() > until:

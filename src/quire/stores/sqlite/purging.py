@@ -20,7 +20,7 @@ from quire.stores.sqlite.sources import SqliteSources
 _COPIES = ("schema-*.backup", "before-*", "damaged-*")  # names that Quire gives them
 _PATIENCE = 5.0  # seconds to wait for others who use the log
 _STEP = 5_000  # pages that are given back in one transaction: others write in between
-_MANY_FREE, _MUCH_FREE = 1_000, 0.1  # pages, and their share of the file, that are worth an idle moment
+_MANY_FREE, _MUCH_FREE = 250, 0.1  # pages, and their share of the file, that are worth an idle moment
 _IN_USE = "Another program is reading the library. The file shrinks when it has stopped"
 
 
