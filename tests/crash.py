@@ -204,7 +204,7 @@ def _assert_document(store: SqliteStore, row: DocumentRow) -> tuple[tuple[str, s
     again = prepare(Document.from_bytes(source, row.path, collection=row.collection), DEFAULT)
     assert [astuple(chunk)[2:] for chunk in chunks] == list(again.chunks), row.path
     assert [astuple(section)[1:] for section in sections] == list(again.sections), row.path
-    return again.words
+    return tuple(again.words)
 
 
 def _assert_spans(source: bytes, text: str, chunks: Sequence[ChunkRow]) -> None:

@@ -74,7 +74,7 @@ def test_json_of_each_command_has_the_fields_of_the_design(place: Path) -> None:
     read = json.loads(run(place, "read", "docs:faq.md", "--json")[0])
     assert read["text"] == "# FAQ\n\nPenguins swim.\n"
     assert json.loads(run(place, "list", "--json")[0].splitlines()[0])["address"] == "docs:faq.md"
-    assert json.loads(run(place, "status", "--json")[0])["problems"] == []
+    assert json.loads(run(place, "status", "--check", "--json")[0])["problems"] == []
     nothing: dict[str, list[str]] = {key: [] for key in ("changed", "missing", "kept", "new", "remade")}
     assert json.loads(run(place, "refresh", "--check", "--json")[0]) == nothing
     removed = json.loads(run(place, "remove", "docs:faq.md", "--json")[0])
@@ -196,7 +196,7 @@ def test_interrupting_leaves_a_sound_library_and_says_how_to_go_on(place: Path, 
     with suppress(NoResults), Library.open(made, config=WORDS) as library:  # if there was time to make it
         assert library.store.check() == []
     run(place, "add", "docs")
-    assert json.loads(run(place, "status", "--json")[0])["problems"] == []
+    assert json.loads(run(place, "status", "--check", "--json")[0])["problems"] == []
     assert "702 documents" in run(place, "status")[0]
 
 

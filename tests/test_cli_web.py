@@ -212,7 +212,7 @@ def test_stopping_a_crawl_leaves_what_was_there(web: Site, place: Path) -> None:
     assert (process.returncode, "Traceback" in err.decode()) == (130, False), err.decode()
     assert "Stopped." in err.decode()
     assert run(place, "read", "127.0.0.1:a.md")[0] == "# Page a\n\nAll about a.\n"
-    assert json.loads(run(place, "status", "--json")[0])["problems"] == []
+    assert json.loads(run(place, "status", "--check", "--json")[0])["problems"] == []
 
 
 def test_people_see_a_bar_of_pages(web: Site, place: Path) -> None:

@@ -95,10 +95,22 @@ def test_a_changed_place_is_not_cited(place: Path, statement: str) -> None:
         assert "document" in {finding.part for finding in doctor.examine(library)}
 
 
+def test_a_status_checks_only_if_it_is_asked_to(place: Path) -> None:
+    """Issue: `status` answers at once; `--check` checks the file and its indexes."""
+    assert "checked: no problem was found" in run(place.parent, "status", "--check", "-L", "library.db")[0]
+    change(place, "UPDATE sections SET title = 'Another' WHERE position = 1 AND document = 1")
+    assert "problem" not in run(place.parent, "status", "-L", "library.db")[0]
+    shown = json.loads(run(place.parent, "status", "--json", "-L", "library.db")[0])
+    assert (shown["checked"], shown["problems"]) == (False, [])
+    out, _ = run(place.parent, "status", "--check", "--json", "-L", "library.db", code=4)
+    assert json.loads(out)["checked"]
+    assert json.loads(out)["problems"] == ["1 sections are not what was written"]
+
+
 def test_a_deep_status_names_what_is_damaged(place: Path) -> None:
     """Issue: the checksums are compared in `status --deep`, which names each document."""
     damage(place, "2.md")
-    assert run(place.parent, "status", "-L", "library.db")[0].count("problem") == 0
+    assert run(place.parent, "status", "--check", "-L", "library.db")[0].count("problem: ") == 0
     out, _ = run(place.parent, "status", "--deep", "-L", "library.db", code=4)
     assert "problem: docs:2.md is not what was written" in out
     shown = json.loads(run(place.parent, "status", "--deep", "--json", "-L", "library.db", code=4)[0])
@@ -214,11 +226,14 @@ def test_what_can_be_made_from_the_texts_is_made_again(place: Path, statement: s
 
 
 def test_a_file_that_was_cut_short_is_repaired_from_its_texts_and_files(place: Path) -> None:
+    for number in range(6, 200):
+        (place.parent / "docs" / f"{number}.md").write_text(TEXT.format(number))
     with Library.open(place, config=WORDS) as library:
+        library.refresh()
         before = sorted(row.address for row in library.documents())
         library.store.settle()
     with place.open("r+b") as file:
-        file.truncate(place.stat().st_size * 9 // 10)  # the schema of so small a library is at its end
+        file.truncate(place.stat().st_size * 9 // 10)  # of a smaller library, the schema is at its end
     done = doctor.repair(str(place), WORDS)
     with Library.open(place, config=WORDS) as library:
         there = sorted(row.address for row in library.documents())
@@ -334,8 +349,8 @@ def test_damaged_copies_never_give_wrong_text_and_never_a_traceback(place: Path,
     data, rng, ends = (tmp_path / "base.db").read_bytes(), random.Random(7), Counter[str]()
     for _ in range(120):
         copy = bytearray(data)
-        start = rng.randrange(len(copy))
-        copy[start : start + 8] = rng.randbytes(len(copy[start : start + 8]))
+        for start in (rng.randrange(len(copy)), rng.randrange(len(copy))):
+            copy[start : start + 8] = rng.randbytes(len(copy[start : start + 8]))
         for file in tmp_path.glob("copy.db*"):
             file.unlink()
         (tmp_path / "copy.db").write_bytes(copy)

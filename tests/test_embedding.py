@@ -489,7 +489,7 @@ def test_interrupting_says_how_to_go_on(place: Path, tiny: Tiny, run: Run) -> No
     assert "type the same command to go on" in run("embed", code=130)[1]
     tiny.breaks = lambda: None
     assert run("embed")[0].startswith("4 chunks embedded with tiny: ")
-    assert json.loads(run("status", "--json")[0])["problems"] == []
+    assert json.loads(run("status", "--check", "--json")[0])["problems"] == []
 
 
 def test_a_refused_document_is_marked_and_the_rest_is_embedded(library: Library, tiny: Tiny) -> None:
@@ -1076,7 +1076,7 @@ def test_json_of_embedding(place: Path, run: Run) -> None:
     assert shown == {"model": "tiny", "embedded": 0, "reused": 0, "failed": [], "searched_with": "tiny"}
     status = json.loads(run("status", "--json")[0])
     expected = "library documents sections chunks bytes collections embedded model instant serving"
-    about = ["goes_on", "model_problem", "not_embedded", "problems"]
+    about = ["goes_on", "model_problem", "not_embedded", "checked", "problems"]
     assert list(status) == [*expected.split(), *about]
     assert (status["embedded"], status["model"], status["not_embedded"]) == (4, "tiny", {})
     assert (status["instant"], status["serving"]) == (4, "tiny")

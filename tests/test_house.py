@@ -45,7 +45,7 @@ def test_the_public_names() -> None:
     errors = "BrokenInvariant EmbeddingError LibraryError MissingExtra NoResults SettingError SourceError"
     returned = "Changes Context Copied Counts DocumentRow Embedded Found Plan Reading Report Result SourceRow"
     returned += " StoredChunk StoredSection DocumentChange Kept Label LinkBack LinkOut Links Map Point"
-    returned += " Similar Version Difference EvalQuestion Evaluation Score TextSpan"
+    returned += " Optimized Similar Version Difference EvalQuestion Evaluation Score TextSpan"
     others = "AccessKey AsyncLibrary Chunk Config Document Library QuireError Section Tree chunk tree"
     assert sorted(quire.__all__) == sorted(f"{errors} {returned} {others}".split())
     assert all(hasattr(quire, name) for name in quire.__all__)

@@ -100,7 +100,9 @@ def test_listings_have_what_the_command_line_lists(client: httpx2.Client, url: s
     status = get(client, "status")
     assert (status["documents"], status["access"]["level"]) == (2, "admin")
     assert status["roots"] == [str(Path(url).parent)]
-    assert get(client, "status", check=True)["problems"] == []
+    assert (status["checked"], status["problems"]) == (False, [])
+    checked = get(client, "status", check=True)
+    assert (checked["checked"], checked["problems"]) == (True, [])
 
 
 def test_a_document_is_rendered_with_its_sections_and_the_place_that_was_named(client: httpx2.Client) -> None:

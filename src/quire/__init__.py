@@ -10,8 +10,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from quire import chunkers
-from quire.chunkers.base import Chunk
 from quire.config import DEFAULT, Config, override
 from quire.document import Document
 from quire.errors import (
@@ -28,6 +26,7 @@ from quire.tree import Section, Tree
 
 if TYPE_CHECKING:
     from quire.aio import AsyncLibrary
+    from quire.chunkers.base import Chunk
     from quire.context import Context
     from quire.copying import Copied
     from quire.embedding import Embedded
@@ -78,6 +77,7 @@ __all__ = [
     "Map",
     "MissingExtra",
     "NoResults",
+    "Optimized",
     "Plan",
     "Point",
     "QuireError",
@@ -103,6 +103,7 @@ _LATER = {
     "AccessKey": "quire.stores",
     "AsyncLibrary": "quire.aio",
     "Changes": "quire.sync",
+    "Chunk": "quire.chunkers.base",
     "Context": "quire.context",
     "Copied": "quire.copying",
     "Counts": "quire.stores",
@@ -120,6 +121,7 @@ _LATER = {
     "LinkOut": "quire.linking",
     "Links": "quire.linking",
     "Map": "quire.mapping",
+    "Optimized": "quire.stores",
     "Plan": "quire.ingest.plan",
     "Point": "quire.mapping",
     "Reading": "quire.result",
@@ -174,4 +176,6 @@ def chunk(
         chosen = override(chosen, settings, f"{strategy}.")
     if not isinstance(source, Tree):
         source = tree(source, path, config=config)
+    from quire import chunkers  # takes time, which a search does not need
+
     return chunkers.split(source, strategy, chosen, config.tokens)

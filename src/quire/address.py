@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from uuid import UUID
 
+from quire import later
 from quire.errors import SettingError
 
 ALL_BRANCHES = "@*"  # at the end of a collection's name; one branch is project@branch
-_PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
-_NAMESPACE = UUID("6f1a7c3e-2f0b-5d7e-9a54-0c9f8b1d2e63").bytes
-_ID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
-_CODE = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
+_PART = later.pattern(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_NAMESPACE = bytes.fromhex("6f1a7c3e2f0b5d7e9a540c9f8b1d2e63")
+_ID = later.pattern(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.IGNORECASE)
+_CODE = later.pattern(r"\\u\{([0-9a-f]{1,6})\}")
 _KEY_BITS = 47  # SQLite stores a number of so many bits in six bytes
 
 
@@ -120,11 +120,13 @@ def keys_of(kind: str, addresses: Iterable[str]) -> list[int]:
 
 def key_of_id(id: str) -> int:
     """The key of an id: its first bits. Two ids may share one."""
-    return UUID(id).int >> 128 - _KEY_BITS
+    return int(id.replace("-", ""), 16) >> 128 - _KEY_BITS
 
 
 def parse_id(text: str) -> str | None:
     """The id that a text is, in any case, with or without hyphens; None if it is none."""
+    from uuid import UUID  # takes time, which a search does not need
+
     return str(UUID(text)) if _ID.fullmatch(text) else None
 
 

@@ -299,6 +299,7 @@ class AsyncLibrary:
     map = _reads(Library.map)
     model_problem = _reads(Library.model_problem)
     move_source = _writes(Library.move_source)
+    optimize = _works(Library.optimize)
     plan = _reads(Library.plan)
     promote = _writes(Library.promote)
     read = _reads(Library.read)

@@ -13,6 +13,8 @@ import zlib
 from functools import cache
 from typing import Any
 
+from quire import later
+
 RULES = 2  # version of the rules in this file: raise it whenever they give other terms
 
 # Terms of English stop words: they only rank what other words match.
@@ -29,25 +31,36 @@ _SPACELESS = (
     "\U00020000-\U0003ffff"
 )
 # Marks that are written on letters: vowel signs, accents, points. They are part of a word.
-_MARKS = "".join(chr(code) for code in range(0x300, 0xE00) if unicodedata.category(chr(code))[0] == "M")
-_LETTERS = rf"[^\W_{_SPACELESS}][{_MARKS}]*"
-_WORD = re.compile(rf"[{_SPACELESS}]+|(?:{_LETTERS})+(?:['’](?:{_LETTERS})+)*")
-_NO_LETTER = re.compile(rf"[^\w{_MARKS}]|_")
+_AMONG_MARKS = range(0x300, 0xE00)
 _INDIC = "\u0900"  # from here on, marks are vowels and distinguish words; before, they are accents and points
 # Every ASCII character that is not part of a word becomes a space: the fastest way to split words.
 _ASCII_WORDS = "".join(chr(code) if chr(code).isalnum() or code == 39 else " " for code in range(128))
-_ASCII_WORD = re.compile("[A-Za-z0-9']+")
+_ASCII_WORD = later.pattern("[A-Za-z0-9']+")
 # Signs that are in many English texts, each as one of ASCII: then the faster way can be taken.
-_PUNCTUATION = {
-    code: " "
-    for codes in (range(0x80, 0xC0), range(0x2000, 0x2070), range(0x2190, 0x2600))
-    for code in codes
-    if not _WORD.search(chr(code))
-} | {ord("’"): "'"}
-_IS_SPACELESS = re.compile(rf"[{_SPACELESS}]")
-_LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
+_SIGNS = (range(0x80, 0xC0), range(0x2000, 0x2070), range(0x2190, 0x2600))
+_IS_SPACELESS = later.pattern(rf"[{_SPACELESS}]")
+_LINK_TARGET = later.pattern(r"\]\([^)\s]*\)")
 _ENDING = 4  # letters that a stemmer may remove from the end of a word
 _MAX_LENGTH = 64  # characters: nobody types a longer word
+
+
+@cache
+def _marks() -> str:
+    return "".join(chr(code) for code in _AMONG_MARKS if unicodedata.category(chr(code))[0] == "M")
+
+
+def _words() -> str:
+    letters = rf"[^\W_{_SPACELESS}][{_marks()}]*"
+    return rf"[{_SPACELESS}]+|(?:{letters})+(?:['’](?:{letters})+)*"
+
+
+@cache
+def _punctuation() -> dict[int, str]:
+    signs = (code for codes in _SIGNS for code in codes if not _WORD.search(chr(code)))
+    return dict.fromkeys(signs, " ") | {ord("’"): "'"}
+
+
+_WORD, _NO_LETTER = later.pattern(_words), later.pattern(lambda: rf"[^\w{_marks()}]|_")
 
 # Words whose stems depend on the rules of a stemmer.
 _PROBES = (
@@ -133,7 +146,7 @@ def word_spans(text: str) -> list[tuple[int, int, str]]:
 def matches(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     """The words or pairs whose term is wanted: start, end, term."""
     if not text.isascii():
-        text = text.translate(_PUNCTUATION)
+        text = text.translate(_punctuation())
         if not text.isascii():
             return [span for span in word_spans(text) if span[2] in wanted]
     # Words repeat, so it is faster to find which of them match, and then their places.

@@ -11,11 +11,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from quire.linking import Destination, Finder
+from quire import later
 from quire.result import Hit
 from quire.stores import Filters, LinkRow, Store
+
+if TYPE_CHECKING:
+    from quire import linking
+    from quire.linking import Destination
+else:
+    linking = later.module("quire.linking")
 
 OF_WHOLE = 0.3  # so much does a link to a whole document tell of its beginning: chosen by bench/links.py
 _LONGEST = 6  # terms of a text that is looked up
@@ -57,7 +63,7 @@ def destinations(
     kept = sorted((text for text in judged if judged[text] >= _LEAST), key=lambda text: (-judged[text], text))
     texts = set(kept[:_TEXTS])
     led = _led(store, [link for link in links.values() if link.anchor in texts])
-    ends = dict[Destination, LinkText]()
+    ends = dict["Destination", LinkText]()
     for text, places in led.items():
         total, names = sum(map(len, places.values())), _named(terms, text, places)
         for place, sources in places.items():
@@ -89,10 +95,10 @@ def _runs(terms: Sequence[str]) -> list[str]:
 
 def _led(store: Store, links: Sequence[LinkRow]) -> dict[str, dict[Destination, list[int]]]:
     """For each text, where its links lead, and the documents of the links."""
-    found = defaultdict[str, dict[Destination, list[int]]](lambda: defaultdict(list))
+    found = defaultdict[str, dict["Destination", list[int]]](lambda: defaultdict(list))
     if not links:
         return found
-    finder = Finder(store, {link.key for link in links})
+    finder = linking.Finder(store, {link.key for link in links})
     finder.load_documents({link.document for link in links})
     for link in links:
         source = finder.documents.get(link.document)

@@ -16,15 +16,17 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from quire import sentences
+from quire import later, sentences
 from quire.config import ContextSettings
 from quire.errors import SettingError, nearest
 from quire.location import Places, link_to
 from quire.plural import counted
 from quire.tokens import Counter
-from quire.tree import Section, Tree
+
+if TYPE_CHECKING:
+    from quire.tree import Section, Tree
 
 INCLUDES = ("sections", "chunks", "documents")
 REASONS = ("critical", "match", "parent", "neighbour")  # a passage with several reasons has the first of them
@@ -34,10 +36,10 @@ _PARENTS = 0.15  # share of the budget: opening texts must not crowd out matches
 _CUT = 0.5  # share of the rest: a critical document that does not fit leaves room for the answer
 _LEAST = 16  # tokens: a shorter beginning says nothing
 _LARGEST = 999  # the passage number used for measuring
-_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
+_BLANK_LINES = later.pattern(r"(?:[^\S\n]*\n)*")
 # Characters that could move a cursor, change a terminal, reverse text or hide in it: control characters,
 # line separators, zero-width and bidirectional ones, tags, and those that XML or UTF-8 cannot hold.
-_UNSAFE = re.compile(
+_UNSAFE = later.pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ufffe\uffff\U000e0000-\U000e0fff]"
 )

@@ -49,6 +49,7 @@ _REPAIR = "quire doctor --repair"
 # What a document keeps when its text is cut again.
 _KEPT = ("url", "root", "size", "mtime_ns", "promotion", "created_at", "updated_at")
 _SALVAGED = ("collection", "kind", "path", "format", "title", "source", "checksum", *_KEPT)
+_VACUUMING = (52, 64)  # where the header of a file says that it can give back pages
 _LARGEST = 1 << 40  # bytes of a library: a damaged header may say anything
 _MOST_TRIED = 100_000  # numbers of documents, where the highest cannot be read
 _FAULTS = (QuireError, sqlite3.Error, LookupError, TypeError, ValueError)  # of what is damaged
@@ -287,6 +288,9 @@ def _padded(url: str, folder: str) -> str:
         size = int.from_bytes(head[16:18], "big") * int.from_bytes(head[28:32], "big")
         if path.stat().st_size < size < _LARGEST:
             file.truncate(size)
+        for place in _VACUUMING:  # without this, SQLite reads no long text if its map of the pages is lost
+            file.seek(place)
+            file.write(bytes(4))
     return str(path)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from quire import front_matter
+from quire import front_matter, later
 from quire.address import of_document
 from quire.config import DEFAULT, DocumentSettings
 from quire.errors import NotText, SettingError, TooLarge, nearest
@@ -69,31 +69,31 @@ _ADVICE = {  # other files are not read
     "an older Office file (.doc, .xls or .ppt)": ". Save it as .docx, .pptx or .csv",
 }
 _SAMPLE = 65_536  # characters that tell whether a source is text
-_CONTROL = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_CONTROL = later.pattern(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _FEW_CONTROL, _MOST_CONTROL = 64, 0.05  # number and share of them in a text: logs of terminals have some
 _ERRORS = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
-_ORG_TITLE = re.compile(r"(?mi)^#\+title:[ \t]*(\S[^\n]*)")
+_ORG_TITLE = later.pattern(r"(?mi)^#\+title:[ \t]*(\S[^\n]*)")
 _KEYWORDS_WITHIN = 4000  # characters from the start of an Org file
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = later.pattern("[\ud800-\udfff]")
 _FENCES = ("---", "+++", f"{BOM}---", f"{BOM}+++")
-_OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
+_OPENING = later.pattern(r"(---|\+\+\+)[ \t]*\n")
 _CLOSING = {
     "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)"),
     "+++": re.compile(r"\n\+\+\+[ \t]*(?:\n|\Z)"),
 }
 # A thematic break also opens with ---; what follows it is prose, not `key:`.
-_FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[\w\"'$@.][^\n:]{0,200}:(?=[ \t\n])|---|\.\.\.)")
+_FIRST_KEY = later.pattern(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[\w\"'$@.][^\n:]{0,200}:(?=[ \t\n])|---|\.\.\.)")
 
 
 # A heading after a blank line, and before a blank line or the source of a page.
-_HEADING = re.compile(
+_HEADING = later.pattern(
     r"(?:\A|\n[ \t]*\r?\n)(#{1,6})[ \t]+[^\s#][^\n]*\n?(\r?\n|(?i:source|url):)?(?=[^\n]|\Z)"
 )
 # What only reStructuredText has: a directive, a target or a role; and an underlined title.
-_EXPLICIT = re.compile(
+_EXPLICIT = later.pattern(
     r"^\.\. (?:[\w+.:-]+?::|_[^\n:]+:)(?:[ \t\r]|$)|:[a-z]\w{0,30}(?::\w{1,30}){0,3}:`[^\s`]", re.MULTILINE
 )
-_UNDERLINED = re.compile(r"^(\S[^\n]{1,100})\n([=\-~^\"'#*+`:._])(\2{2,})[ \t\r]*$", re.MULTILINE)
+_UNDERLINED = later.pattern(r"^(\S[^\n]{1,100})\n([=\-~^\"'#*+`:._])(\2{2,})[ \t\r]*$", re.MULTILINE)
 
 
 class Document:

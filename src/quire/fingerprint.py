@@ -20,6 +20,8 @@ def why_remade(old: str, new: str, *, shared: bool) -> str:
     In a library that programs of several versions share, versions are no reason: they would undo each
     other's work.
     """
+    if old == new:
+        return ""
     (settings, _, old_versions), (now, _, new_versions) = old.partition(_VERSIONS), new.partition(_VERSIONS)
     if settings != now:
         return "the settings that cut documents have changed"

@@ -11,11 +11,13 @@ from datetime import date
 from functools import cache, lru_cache, partial
 from typing import Any, ClassVar
 
+from quire import later
+
 _MAX_DEPTH = 40
 _MAX_REASON = 150  # characters
 _TOO_DEEP = f"it is nested more than {_MAX_DEPTH} deep"
-_MARKS = re.compile(r"\{\{|\{%")  # of templates
-_BRACKETED = re.compile(r"[ \t]*(?:- +)?(?:[^\s:'\"\[{#][^:\n]*:[ \t]+)?[\[{]")  # up to the value of a line
+_MARKS = later.pattern(r"\{\{|\{%")  # of templates
+_BRACKETED = later.pattern(r"[ \t]*(?:- +)?(?:[^\s:'\"\[{#][^:\n]*:[ \t]+)?[\[{]")  # up to a value
 # Plain values: how they are written, the signs they begin with, and what they become.
 _PLAIN: Mapping[str, tuple[str, list[str], Callable[[str], Any]]] = {
     "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""], lambda _: None),
@@ -48,8 +50,8 @@ _MEANINGS = {
     "document": "what follows is not part of the front matter",
 }
 _BEGUN = ("expected ',' or", "end of stream", "expected ':'")  # told where the bracket, quote or key begins
-_TOML_SAID = re.compile(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
-_TOML = re.compile(
+_TOML_SAID = later.pattern(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", re.DOTALL)
+_TOML = later.pattern(
     r'''
     """(?:[^"\\]++|\\.|"{1,2}+(?!"))*+(?:"{3,5}+|\Z)  # a string or comment: no sign in it counts
     |"(?:[^"\\\n]++|\\[^\n])*+"?+

@@ -7,11 +7,16 @@ comments and raw HTML give none. Like markdown.py, this file knows the parser; i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyromark
+from quire import later
 
-_OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS | pyromark.Options.ENABLE_MATH
+if TYPE_CHECKING:
+    import pyromark
+else:
+    pyromark = later.module("pyromark")
+
 _LINKS = ("Link", "Image")  # what opens and ends
 _BREAKS = ("SoftBreak", "HardBreak")
 
@@ -57,7 +62,7 @@ def pieces_in(text: str) -> Iterator[Piece]:
 
 
 def _events(text: str) -> Iterator[tuple[Any, Any]]:
-    return pyromark.events_with_range(text, options=_OPTIONS, merge_text=True)
+    return pyromark.events_with_range(text, options=_options(), merge_text=True)
 
 
 def _link(tag: dict[str, Any], span: Any) -> Piece | None:
@@ -69,3 +74,8 @@ def _link(tag: dict[str, Any], span: Any) -> Piece | None:
     is_wiki = type(about["link_type"]) is dict
     form = ("wikilink" if found else "embed") if is_wiki else ("markdown" if found else "image")
     return Piece(span["start"], span["end"], about["dest_url"], form=form)
+
+
+@cache
+def _options() -> pyromark.Options:
+    return pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_WIKILINKS | pyromark.Options.ENABLE_MATH

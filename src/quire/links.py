@@ -7,20 +7,22 @@ returned have limits. A link is not resolved here: what it leads to may be added
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 from urllib.parse import unquote, urljoin, urlsplit
 
-from quire import analyze, front_matter, inlines
+from quire import analyze, front_matter, inlines, later
 from quire.document import as_title
 from quire.inlines import Piece
-from quire.tree import Tree
+
+if TYPE_CHECKING:
+    from quire.tree import Tree
 
 MAX_LINKS = 20_000  # of a document
 _MAX_TARGET = 1000  # characters: a longer one is pasted text
@@ -33,18 +35,22 @@ _FIELD_LIMITS = {_OTHERS: 500, ALIASES: 500, _TAGS: _MAX_TAGS}  # values of a do
 _SEPARATE = {ALIASES: ALIASES, "tags": _TAGS, "tag": _TAGS}  # the fields that do not count among others
 MAX_ANCHOR = 12  # terms
 _MAX_DEPTH = 4  # of maps in front matter
-_ENDINGS = re.compile(r"\.(?:md|markdown|mdx|html?|rst|txt)$")
+_ENDINGS = later.pattern(r"\.(?:md|markdown|mdx|html?|rst|txt)$")
 _INDEXES = ("index", "_index", "readme")
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_CANDIDATE = re.compile(r"\[|<[hH][tT][tT][pP]|#[^\s#]")
+_SCHEME = later.pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_CANDIDATE = later.pattern(r"\[|<[hH][tT][tT][pP]|#[^\s#]")
 # As Obsidian reads it: any sign but ASCII punctuation, `_`, `-` and `/` aside; and not only digits.
-_TAG = re.compile(
+_TAG = later.pattern(
     r"(?<![^\s])#((?=[\d/]*[^\d/\s])[^\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\\s]{1,100})"
 )
 _COMMENT = b"%%"
-_SIZE = re.compile(r"\s*\d+(?:x\d+)?\s*")  # of an embedded picture
-_NUMBER = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?.{0,10})?")
+_LARGE = 1 << 20  # characters of a document that is read in parts: the parser takes six times as much memory
+# Perhaps the definition of a link: it may be in a quote or a list, and have several lines.
+_REACHES_FAR = later.pattern(r"(?m:^)(?:[ \t>*+\d.)-]*\[(?:[^\]\n\\]|\\.)*|[^\[\n]*)\]:")
+_Found = tuple[Piece, tuple[str, str], int]  # a link, the path and the fragment that it names, its place
+_SIZE = later.pattern(r"\s*\d+(?:x\d+)?\s*")  # of an embedded picture
+_NUMBER = later.pattern(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,3})?")
+_DATE = later.pattern(r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?.{0,10})?")
 
 
 class WrittenLink(NamedTuple):
@@ -84,16 +90,18 @@ def of_tree(tree: Tree, url: str | None = None) -> Extracted:
     """The links, tags and fields of a document. The links of a page begin from its URL; it has no #tags."""
     document = tree.document
     tags, fields = list(_own_tags(document.metadata, document.tags)), _fields(document.metadata)
-    links, found = tuple[WrittenLink, ...](), list[tuple[Piece, tuple[str, str]]]()
+    found, count = list[_Found](), 0
     if document.format == "markdown" and _CANDIDATE.search(document.markup, document.content_start):
-        body = document.markup[document.content_start :].encode()
-        pieces = _outside_comments(body)
-        found = [(one, where) for one in pieces if one.target is not None and (where := _target(one))]
-        links = tuple(_links(tree, body, found[:MAX_LINKS], url))
-        tags += [] if url else _tags_in(body, pieces)
+        parts = _parts(tree)
+        for (start, end), marks in zip(parts, _comments(document.markup, parts), strict=True):
+            there, own = _links_and_tags(start, document.markup[start:end], marks)
+            tags += [] if url else own
+            count += len(there)
+            found += there[: MAX_LINKS - len(found)]
+    links = tuple(_links(tree, found, url))
     kept_tags, kept_fields = tuple(dict.fromkeys(tags)), tuple(_within_limits(fields))
     problems = (
-        _cut(MAX_LINKS, len(found), "links"),
+        _cut(MAX_LINKS, count, "links"),
         _cut(_MAX_TAGS, len(kept_tags), "tags"),
         *_left_out(fields),
     )
@@ -108,14 +116,53 @@ def _cut(limit: int, count: int, things: str) -> str:
 # ------------------------------------------------------------------------------------ links and tags
 
 
-def _outside_comments(body: bytes) -> list[Piece]:
-    """The pieces of a text that are not between two `%%`. One that is never closed is text."""
-    pieces = list(inlines.pieces_in(body.decode()))
-    if _COMMENT not in body:
-        return pieces
-    marks = [at for one in pieces if one.target is None for at in _marks(body, one.start, one.end)]
-    marks = marks[: len(marks) // 2 * 2]
-    return [part for piece in pieces for part in _shown(piece, marks)]
+def _parts(tree: Tree) -> list[tuple[int, int]]:
+    """The span of a document's text: of a large one, the spans of parts that can be read alone.
+
+    A heading ends what is before it. Only definitions of links, and comments, reach further.
+    """
+    text, first = tree.document.markup, tree.document.content_start
+    starts = [heading.start for heading in tree.headings]
+    if len(text) < _LARGE or _REACHES_FAR.search(text):
+        starts = []
+    ends = list[int]()
+    for start in starts:
+        if start - (ends[-1] if ends else first) >= _LARGE // 4:
+            ends.append(start)
+    return list(pairwise([first, *ends, len(text)]))
+
+
+def _comments(text: str, parts: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """For each part, where comments begin and end in it: the bytes of every `%%`, and -1 if it begins in one.
+
+    A comment that is never closed is text.
+    """
+    if _COMMENT.decode() not in text:
+        return [[] for _ in parts]
+    found = [_marks_in(text[start:end]) for start, end in parts]
+    if sum(map(len, found)) % 2:
+        next(marks for marks in reversed(found) if marks).pop()
+    counts = accumulate(map(len, found[:-1]), initial=0)
+    return [[-1] * (before % 2) + marks for before, marks in zip(counts, found, strict=True)]
+
+
+def _marks_in(markup: str) -> list[int]:
+    body = markup.encode()
+    texts = (piece for piece in inlines.pieces_in(markup) if piece.target is None)
+    return [at for piece in texts for at in _marks(body, piece.start, piece.end)]
+
+
+def _links_and_tags(start: int, markup: str, marks: Sequence[int]) -> tuple[list[_Found], list[str]]:
+    """The links in part of a document, with where they stand, and its tags."""
+    body, links, tags = markup.encode(), list[tuple[Piece, tuple[str, str]]](), list[str]()
+    pieces = inlines.pieces_in(markup)  # none of text is kept: a large document has millions
+    for piece in (part for one in pieces for part in _shown(one, marks)) if marks else pieces:
+        if piece.target is None:
+            tags += _tags_in(body, piece)
+        elif where := _target(piece):
+            links.append((piece, where))
+    places = _chars(body, [piece.start for piece, _ in links])
+    return [(piece, where, start + at) for (piece, where), at in zip(links, places, strict=True)], tags
 
 
 def _marks(body: bytes, at: int, end: int) -> Iterator[int]:
@@ -140,15 +187,12 @@ def _shown(piece: Piece, marks: Sequence[int]) -> Iterator[Piece]:
         yield piece._replace(start=at)
 
 
-def _tags_in(body: bytes, pieces: Sequence[Piece]) -> Iterator[str]:
-    """The #tags in texts, without their sign."""
-    if b"#" not in body:
-        return
-    for piece in pieces:
-        if piece.target is None and b"#" in (text := body[piece.start : piece.end]):
-            for found in _TAG.finditer(text.decode("utf-8", "replace")):
-                if tag := found[1].strip("/"):
-                    yield tag
+def _tags_in(body: bytes, piece: Piece) -> list[str]:
+    """The #tags in a text, without their sign."""
+    if body.find(b"#", piece.start, piece.end) < 0:
+        return []
+    found = _TAG.finditer(body[piece.start : piece.end].decode("utf-8", "replace"))
+    return [tag for one in found if (tag := one[1].strip("/"))]
 
 
 def _target(piece: Piece) -> tuple[str, str] | None:
@@ -178,13 +222,10 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _links(
-    tree: Tree, body: bytes, found: Sequence[tuple[Piece, tuple[str, str]]], url: str | None
-) -> Iterator[WrittenLink]:
+def _links(tree: Tree, found: Sequence[_Found], url: str | None) -> Iterator[WrittenLink]:
     document, sections = tree.document, [section.start for section in tree.sections]
-    starts = [document.content_start + char for char in _chars(body, [piece.start for piece, _ in found])]
-    lines = document.lines_at(starts)
-    for number, ((piece, (path, fragment)), start, line) in enumerate(zip(found, starts, lines, strict=True)):
+    lines = document.lines_at([start for _, _, start in found])
+    for number, ((piece, (path, fragment), start), line) in enumerate(zip(found, lines, strict=True)):
         if url is not None and path and piece.form == "markdown":
             path = urljoin(url, path)
         text = "" if _says_nothing(piece) else as_title(" ".join(piece.text.split()))

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from quire import later
+
 _ANCHOR = "anchor"  # the unit of a web page: ids of its headings
-_ESCAPED = re.compile(r"[^\w!$&'()*+,;=:@/?.~-]", re.ASCII)  # what a fragment of a URL does not hold
+_ESCAPED = later.pattern(r"[^\w!$&'()*+,;=:@/?.~-]", re.ASCII)  # what a fragment of a URL does not hold
 _LINKED = ("page",)  # units that viewers open as `file.pdf#page=12`
 
 

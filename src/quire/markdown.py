@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyromark
+from quire import later
 
-_OPTIONS = pyromark.Options.ENABLE_TABLES
+if TYPE_CHECKING:
+    import pyromark
+else:
+    pyromark = later.module("pyromark")
 
 
 class Heading(NamedTuple):
@@ -54,7 +57,7 @@ class Block(NamedTuple):
 
 # The lines that may be a heading or hide one. Searching for a literal line feed first makes this
 # fast: that is why the scanner puts one before the text.
-_CANDIDATE = re.compile(
+_CANDIDATE = later.pattern(
     r"\n(?= {0,3}(?:[#`~<=]|--|-[ \t]*(?:\n|\Z)))(?:"  # most lines go no further than this
     r"(#{1,6})(?![^ \t\n])"  # 1: a heading
     r"|(`{3,}(?![^`\n]*`)|~{3,})"  # 2: a fence
@@ -64,9 +67,9 @@ _CANDIDATE = re.compile(
     r")"
 )
 _HEADING, _FENCE, _HTML, _INDENTED, _UNDERLINE = range(1, 6)
-_BLANK = re.compile(r"\n[ \t]*(?=\n|\Z)")
-_PARAGRAPH = re.compile(r"(?:\n[A-Za-z][^\n|]*)+")  # a line with a bar may be the head of a table
-_LIST_ITEM = re.compile(r"\n(?:[-+*]|\d{1,9}[.)]) {1,4}(?![-*_ \t\n])")
+_BLANK = later.pattern(r"\n[ \t]*(?=\n|\Z)")
+_PARAGRAPH = later.pattern(r"(?:\n[A-Za-z][^\n|]*)+")  # a line with a bar may be the head of a table
+_LIST_ITEM = later.pattern(r"\n(?:[-+*]|\d{1,9}[.)]) {1,4}(?![-*_ \t\n])")
 
 # The seven kinds of HTML block, in the order of the CommonMark specification (section 4.6).
 _TAGS = (
@@ -75,7 +78,7 @@ _TAGS = (
     "|header|hr|html|iframe|legend|li|link|main|menu|menuitem|nav|noframes|ol|optgroup|option|p"
     "|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|ul"
 )
-_HTML_START = re.compile(
+_HTML_START = later.pattern(
     r"[\n ]<(?:(?:(script|pre|style|textarea)(?=[ \t\n>]|\Z))"
     r"|(!--)|(\?)|(![a-z])|(!\[CDATA\[)"
     rf"|(/?(?:{_TAGS})(?=[ \t\n]|/?>|\Z))"
@@ -279,7 +282,7 @@ _KINDS = {
     "BlockQuote": "quote",
 }
 # The parser does not close a fence on a line that ends in a tab (pulldown-cmark 0.13).
-_TAB_AFTER_FENCE = re.compile(r"(?<=[`~])[ \t]*\t[ \t]*$", re.MULTILINE)
+_TAB_AFTER_FENCE = later.pattern(r"(?<=[`~])[ \t]*\t[ \t]*$", re.MULTILINE)
 
 
 def parse_markdown(text: str, start: int = 0) -> Outline:
@@ -332,7 +335,7 @@ def _events(text: str, references: Callable[[str], bool] | None = None) -> Itera
     if "\t" in text:
         text = _TAB_AFTER_FENCE.sub(lambda tabs: " " * len(tabs[0]), text)
     resolve = None if references is None else _Resolver(references)
-    return pyromark.events_with_range(text, options=_OPTIONS, merge_text=True, broken_link_callback=resolve)
+    return pyromark.events_with_range(text, options=_options(), merge_text=True, broken_link_callback=resolve)
 
 
 class _Resolver:
@@ -367,8 +370,8 @@ def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 
 # -------------------------------------------------------------------------- what is in a line
 
-_PLAIN_TITLE = re.compile(r" {0,3}#{1,6}(?:[ \t]+([^\\`*_\[\]<&#\n]*))?(?:[ \t]#+[ \t]*)?\n?")
-_ANCHOR = re.compile(r"\s*\{#([\w.:-]+)\}\s*$")
+_PLAIN_TITLE = later.pattern(r" {0,3}#{1,6}(?:[ \t]+([^\\`*_\[\]<&#\n]*))?(?:[ \t]#+[ \t]*)?\n?")
+_ANCHOR = later.pattern(r"\s*\{#([\w.:-]+)\}\s*$")
 
 
 def title(text: str, heading: Heading, references: Callable[[str], bool]) -> str:
@@ -393,7 +396,7 @@ def split_anchor(title: str) -> tuple[str, str | None]:
 
 def references(text: str) -> Callable[[str], bool]:
     """A test whether `text` defines a link by some label."""
-    defined = pyromark.reference_definitions(text, options=_OPTIONS) if "]:" in text else {}
+    defined = pyromark.reference_definitions(text, options=_options()) if "]:" in text else {}
     known = {_label(label) for label in defined}
     return lambda label: _label(label) in known
 
@@ -405,13 +408,13 @@ def _label(label: str) -> str:
 # --------------------------------------------------------------------------------- the blocks
 
 _MAX_NESTING = 50  # a deeper block is part of the one around it
-_BLANK_LINES = re.compile(r"(?:[ \t]*\n)*")
-_ITEM = re.compile(r"\n(?=(?:[-+*]|\d{1,9}[.)])[ \t])")
-_TABLE = re.compile(r"\|[^\n]*\|[ \t]*\n\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\n")
-_NOT_A_ROW = re.compile(r"\n[^|\n]")
-_ROW = re.compile(r"\n(?=\|)")
-_GAP = re.compile(r"\n(?:[ \t]*\n)+")
-_BREAK = re.compile(r"\n[ \t]*\n(?![ \t\n])")
+_BLANK_LINES = later.pattern(r"(?:[ \t]*\n)*")
+_ITEM = later.pattern(r"\n(?=(?:[-+*]|\d{1,9}[.)])[ \t])")
+_TABLE = later.pattern(r"\|[^\n]*\|[ \t]*\n\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*\n")
+_NOT_A_ROW = later.pattern(r"\n[^|\n]")
+_ROW = later.pattern(r"\n(?=\|)")
+_GAP = later.pattern(r"\n(?:[ \t]*\n)+")
+_BREAK = later.pattern(r"\n[ \t]*\n(?![ \t\n])")
 
 
 def breaks(text: str, start: int, end: int, opaque: list[tuple[int, int]]) -> list[int]:
@@ -479,3 +482,8 @@ def _nest(
         nested.append(Block(kind, edges[2 * first], edges[2 * first + 1], children))
         first = after
     return tuple(nested)
+
+
+@cache
+def _options() -> pyromark.Options:
+    return pyromark.Options.ENABLE_TABLES

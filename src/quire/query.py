@@ -19,6 +19,7 @@ from functools import lru_cache, partial
 from itertools import islice, pairwise
 from unicodedata import category
 
+from quire import later
 from quire.errors import SettingError
 
 MAX_CHARS = 200  # of a term; a longer one is pasted text, and would match nothing
@@ -33,16 +34,16 @@ _ITEM = r"""
     |(?P<word>[^\s"“”„]+))
     """
 # What may be the name of a front-matter field: `std::vector`, `http://x` and `error: x` have none.
-_NAME = re.compile(r"(?:(?<!\S)|(?<=\s-)|(?<=\A-))([^\W\d][\w.-]{0,99}):(?![:\s]|//|$)")
+_NAME = later.pattern(r"(?:(?<!\S)|(?<=\s-)|(?<=\A-))([^\W\d][\w.-]{0,99}):(?![:\s]|//|$)")
 # A pasted sentence has quotes and dashes too: `runs mysql -h localhost -e "SELECT 1" to make sure that …`.
-_MARKS = re.compile(r'["“”„«»「」『』]|(?<!\S)-(?![-\s])')
+_MARKS = later.pattern(r'["“”„«»「」『』]|(?<!\S)-(?![-\s])')
 # A minus excludes a word: `-f`, `-xzf` and `-9` are options of pasted commands.
-_EXCLUDABLE = re.compile(r"(?=.*[^\W\d_]{3})(?!(?ai:[b-df-hj-np-tv-xz]{3,5})$)", re.DOTALL)
+_EXCLUDABLE = later.pattern(r"(?=.*[^\W\d_]{3})(?!(?ai:[b-df-hj-np-tv-xz]{3,5})$)", re.DOTALL)
 _MOST_FIELDS = 64  # names in a query that may be fields
 _MOST_WORDS = 10  # with more words, quotes and minus signs are punctuation
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
-_PLAIN = re.compile(r"[\w./=-]+")  # what a shell takes as it is
-_ALPHANUMERIC = re.compile(r"[^\W_]")
+_UNSTORABLE = later.pattern(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
+_PLAIN = later.pattern(r"[\w./=-]+")  # what a shell takes as it is
+_ALPHANUMERIC = later.pattern(r"[^\W_]")
 _SIGNS = {"Sm", "Sc", "So", "Cn", "Co"}  # emoji among them; Cn is an emoji newer than this Python
 
 
@@ -264,7 +265,7 @@ def _is_filter(term: Term) -> bool:
 
 # -------------------------------------------------------------------------------- conditions
 
-_CONDITION = re.compile(r"([^=!<>]+)(!=|>=|<=|==?|>|<)(.*)", re.DOTALL)
+_CONDITION = later.pattern(r"([^=!<>]+)(!=|>=|<=|==?|>|<)(.*)", re.DOTALL)
 _OPERATOR_SIGNS = ("=", "<", ">", "!")
 _OPERATORS = "= != > >= < <="
 _LIKE_THIS = "Write it as in status=draft or date>=2026-01-01"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from quire import analyze
+from quire import analyze, later
 from quire.anchors import LinkText, destinations
 from quire.config import SearchSettings
 from quire.query import Query
@@ -36,7 +36,7 @@ _FIRST = 10  # hits by words: one of them has the most words
 _READ = 50  # hits that the words of a question can raise
 _FAR_APART = 5  # documents to add because they match better than any chunk
 # A question describes what its answer says; other queries name it, as headings do.
-_QUESTION = re.compile(
+_QUESTION = later.pattern(
     r"(?:how|what|why|when|where|which|who|whom|whose|can|could|do|does|did|is|are|was|were|should|would"
     r"|will|may)\b|.*[?？]\s*$",
     re.IGNORECASE | re.DOTALL,

@@ -6,14 +6,25 @@ names. Times are those of the document: its parts are written with it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import islice
 
-from quire.address import id_of, of_part, of_section
+from quire.address import id_of, is_in_collection, of_part, of_section
 from quire.cite import whereabouts
 from quire.document import text_of
 from quire.location import Places
-from quire.stores import MAX_CHUNKS, ChunkRow, DocumentRow, SectionRow, Store, active_model
+from quire.stores import (
+    MAX_CHUNKS,
+    ChunkRow,
+    DocumentRow,
+    Filters,
+    SectionRow,
+    Slice,
+    Store,
+    active_model,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +183,28 @@ def _embedded(store: Store, chunks: Iterable[int]) -> Collection[int]:
 def _address(row: DocumentRow, slugs: Sequence[str], chunk: ChunkRow) -> str:
     slug = slugs[chunk.section]
     return of_part(of_section(row.address, slug), chunk.part, is_root=not slug)
+
+
+def documents_after(
+    store: Store, filters: Filters, after: DocumentRow | None, limit: int
+) -> list[DocumentRow]:
+    """So many documents by collection, path and kind, from the first or after one, found along an index."""
+    start = (after.collection, after.path, after.kind) if after else ("", "", "")
+    wanted = filters.collection
+    names = [name for name in store.collections() if wanted is None or is_in_collection(name, wanted)]
+    found = list[DocumentRow]()
+    for name in sorted(name for name in names if name >= start[0]):
+        path, kind = start[1:] if name == start[0] else ("", "")
+        found += islice(_of_collection(store, filters, name, path, kind, limit - len(found)), limit)
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def _of_collection(
+    store: Store, filters: Filters, name: str, path: str, kind: str, limit: int
+) -> Iterator[DocumentRow]:
+    """The documents of a collection after a path and kind, so many of each kind at most."""
+    kinds = sorted(filters.kinds or store.kinds())
+    pages = (store.documents(filters, Slice(name, one, path, one > kind, limit)) for one in kinds)
+    return merge(*pages, key=lambda row: (row.path, row.kind))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from quire import later
+
 HIDDEN = "…"
 
 _NAMES = (
@@ -17,23 +19,24 @@ _NAMES = (
     r"|(?:[a-z0-9.-]{1,32}_|[a-z0-9.-]{1,32}-)?(?:password|token|key|secret|signature))"
 )
 _OPTION = rf"(?<=[?&;#]){_NAMES}="  # ?password=, &access_token=
-_OPTION_START = re.compile(rf"[?&;#]{_NAMES}=", re.IGNORECASE)
+_OPTION_START = later.pattern(rf"[?&;#]{_NAMES}=", re.IGNORECASE)
 _AND = r"&(?![\w.-]{1,40}=)"  # an & that begins no other option
-_IN_TEXT = re.compile(rf"({_OPTION})(?:[^&\s]|{_AND})*", re.IGNORECASE)
-_IN_URL = re.compile(rf"({_OPTION})(?:[^&]|{_AND})*", re.IGNORECASE)
+_IN_TEXT = later.pattern(rf"({_OPTION})(?:[^&\s]|{_AND})*", re.IGNORECASE)
+_IN_URL = later.pattern(rf"({_OPTION})(?:[^&]|{_AND})*", re.IGNORECASE)
 # As libpq and many files write it: password=x, password='a b', password = "a".
-_PAIR = re.compile(
+_PAIR = later.pattern(
     r"""((?<![?&;#a-z])(?:ssl)?password\s*=\s*)
     (?:(?:'(?:[^'\\\n]|\\.)*(?:'|$) | "(?:[^"\\\n]|\\.)*(?:"|$))\S* | (?:[^\s\\'"]|\\.)(?:[^\s\\]|\\.)*)""",
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 # A scheme has no length limit, but searching for one of any length takes quadratic time.
-_SCHEME = re.compile(r"(?<![a-z0-9+.-])(?:postgres(?:ql)?:/{1,3}|[a-z][a-z0-9+.-]{0,30}://)", re.IGNORECASE)
-_NEXT = re.compile(rf"""(?:(?<=[\s"'<(\[{{,=`])|^)(?:{_SCHEME.pattern})""", re.IGNORECASE)
+_BEGINS = r"(?<![a-z0-9+.-])(?:postgres(?:ql)?:/{1,3}|[a-z][a-z0-9+.-]{0,30}://)"
+_SCHEME = later.pattern(_BEGINS, re.IGNORECASE)
+_NEXT = later.pattern(rf"""(?:(?<=[\s"'<(\[{{,=`])|^)(?:{_BEGINS})""", re.IGNORECASE)
 # A port is no password, nor is the end of an IPv6 address.
-_USER = re.compile(r"(?!\[[0-9a-f:.]*\])[^\s/?#:]*:(?!\d{1,5}(?:[/?#\s]|$)|\s)", re.IGNORECASE)
-_POSTGRES_USER = re.compile(r"[^/?#:]*:")
-_TOKEN = re.compile(r"[^\s/?#]*@")
+_USER = later.pattern(r"(?!\[[0-9a-f:.]*\])[^\s/?#:]*:(?!\d{1,5}(?:[/?#\s]|$)|\s)", re.IGNORECASE)
+_POSTGRES_USER = later.pattern(r"[^/?#:]*:")
+_TOKEN = later.pattern(r"[^\s/?#]*@")
 
 
 def text(text: str) -> str:

@@ -11,8 +11,10 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-_NUMBERS = re.compile(r"v?(\d{1,18}(?:\.\d{1,18})*)(.*)", re.IGNORECASE)
-_SUFFIX = re.compile(r"[-._]?([a-z]+)[-._]?(\d{0,18})", re.IGNORECASE)
+from quire import later
+
+_NUMBERS = later.pattern(r"v?(\d{1,18}(?:\.\d{1,18})*)(.*)", re.IGNORECASE)
+_SUFFIX = later.pattern(r"[-._]?([a-z]+)[-._]?(\d{0,18})", re.IGNORECASE)
 _RELEASED = 0
 # What comes before a release, and after it; any other word, which SemVer allows after a hyphen, is before it.
 _RANKS = {

@@ -5,18 +5,19 @@ White space after a sentence or a word belongs to it, so they join to the text.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Any
+
+from quire import later
 
 # The segmenter's time grows with the square of the number of sentences or quotation marks (82 s for 400,000
 # characters of "好。", and "`" is a quotation mark), so it gets one window at a time.
 _WINDOW = 2048
 
-_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+_PARAGRAPH = later.pattern(r"\n[ \t]*\n\s*")
 _LONGEST_CHARACTER = 64  # a longer pile of accents or family of emoji may be split
 _JOINER = "\u200d"
-_JOINED = re.compile("[\u0300-\u036f\u20d0-\u20ff\u200d\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff]")
+_JOINED = later.pattern("[\u0300-\u036f\u20d0-\u20ff\u200d\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff]")
 
 
 def in_paragraphs(text: str) -> list[int]:

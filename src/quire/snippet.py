@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import accumulate, pairwise
 
-from quire import analyze
+from quire import analyze, later
 
 Highlights = tuple[tuple[int, int], ...]  # start and end of each match, in characters
 _LEAD = 5  # words before the first match
 _LONGEST = 20  # characters of a word: a longer one, or a run of a script without spaces, counts as several
-_WORD = re.compile(r"\S+")
-_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
+_WORD = later.pattern(r"\S+")
+_FENCE_LINE = later.pattern(r"^[ \t]*(?:`{3,}|~{3,}).*$", re.MULTILINE)
 
 
 def snippet(text: str, terms: Iterable[str], max_words: int = 50) -> tuple[str, Highlights]:

@@ -12,12 +12,11 @@ words: of these it makes the likely ones.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from quire import analyze
+from quire import analyze, later
 from quire.query import Query, Term
 from quire.stores import Filters, Store
 
@@ -34,7 +33,7 @@ _REPLACED = 4  # words of one query
 _TRIED = 4  # terms that may be the one that was meant, those of most chunks
 _SAMPLE = 20  # chunks in which the words of a term are read
 _EVERYWHERE = Filters()
-_PLAIN = re.compile(r"[(\['‘]*(?P<word>[^\W\d_]+)[)\]'’.,;:!?…]*")
+_PLAIN = later.pattern(r"[(\['‘]*(?P<word>[^\W\d_]+)[)\]'’.,;:!?…]*")
 
 
 def respelled(store: Store, asked: Query, within: Filters = _EVERYWHERE) -> tuple[Query, str]:

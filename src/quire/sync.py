@@ -160,11 +160,12 @@ def add(
 
 def _with_places(report: Report, source: SourceRow, store: Store) -> Report:
     """A report that says where the documents of a source are: the address of one, else their collection."""
-    held = {member.document for member in store.members(source.collection, source.kind, source)}
-    if len(held) == 1:
+    number = next((known.documents for known in store.sources() if known.seq == source.seq), 0)
+    if number == 1:
+        held = {member.document for member in store.members(source.collection, source.kind, source)}
         report.addresses += [row.address for row in store.documents_by_row(held).values()]
-    elif held:
-        report.collections[source.collection] = len(held)
+    elif number:
+        report.collections[source.collection] = number
     return report
 
 

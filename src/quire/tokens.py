@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
+from quire import later
 from quire.config import TokenSettings
 from quire.errors import MissingExtra
 
@@ -127,7 +128,7 @@ class Largest:
 
 
 # A word with the space before it, a character of a script without spaces, a digit, marks, white space.
-_RUN = re.compile(
+_RUN = later.pattern(
     rf" ?[{_SPACELESS}]| ?[^\W\d_{_SPACELESS}]{{1,24}}|\d| ?(?:[^\w\s]|_){{1,16}}| {{1,16}}(?= )|.", re.DOTALL
 )
 

@@ -14,7 +14,6 @@ gives the same slugs and addresses.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,17 +21,17 @@ from functools import cached_property
 from itertools import takewhile
 from pathlib import PurePosixPath
 
-from quire import markdown
+from quire import later, markdown
 from quire.address import of_section
 from quire.config import DEFAULT, TreeSettings
 from quire.document import BOM, Document, Ruler, as_title
 from quire.errors import NoResults, nearest
 from quire.markdown import Heading, Outline
 
-_TEXT = re.compile(rf"[^\s{BOM}]")
-_ASCII_DROP = re.compile(r"[^a-z0-9_\s-]")
-_GITHUB_DROP = re.compile(r"[^\w\s-]")
-_HYPHENS = re.compile(r"[\s-]+")
+_TEXT = later.pattern(rf"[^\s{BOM}]")
+_ASCII_DROP = later.pattern(r"[^a-z0-9_\s-]")
+_GITHUB_DROP = later.pattern(r"[^\w\s-]")
+_HYPHENS = later.pattern(r"[\s-]+")
 _MAX_LINE_TITLE = 100
 # What reads the formats that are not markdown.
 _READERS = {"rst": "rst", "asciidoc": "asciidoc", "org": "org", "csv": "table", "text": "plain"}

@@ -114,8 +114,10 @@ def spread(
                 waiting.append(threads.submit(_several, workers, function, some, lost))
                 if len(waiting) == _AHEAD:
                     yield from waiting.popleft().result()
-            while waiting:
+            while len(waiting) > 1:
                 yield from waiting.popleft().result()
+            last = waiting.popleft().result() if waiting else []
+        yield from last  # the workers have ended: what they took is free for what is done with this
     finally:
         threads.shutdown(cancel_futures=True)
 
@@ -182,7 +184,7 @@ class _Worker:
         assert self._process.stdin  # noqa: S101
         assert self._process.stdout  # noqa: S101
         with self._timer(seconds):
-            self._process.stdin.write(pickle.dumps((function, arguments)))
+            pickle.dump((function, arguments), self._process.stdin)
             self._process.stdin.flush()
             return pickle.load(self._process.stdout)  # type: ignore[no-any-return]  # noqa: S301
 
@@ -244,5 +246,6 @@ def serve_calls(max_memory: int = 0) -> None:
         except Exception as error:
             error.add_note(traceback.format_exc())
             answer = False, error
-        answers.write(pickle.dumps(answer))
+        pickle.dump(answer, answers)  # dumps() would hold all of it once more
         answers.flush()
+        del answer, arguments

@@ -254,7 +254,7 @@ def test_b13_forgetting_leaves_no_orphan(library_url: str) -> None:
         counts = library.status()
         assert (counts.documents, counts.chunks, counts.sections, counts.embedded) == (0, 0, 0, 0)
         assert library.recall("okapi", mode="semantic").results == ()
-    assert json.loads(cli("status", "-L", library_url, "--json")[0])["problems"] == []
+    assert json.loads(cli("status", "--check", "-L", library_url, "--json")[0])["problems"] == []
 
 
 def test_b14_the_whole_document_is_indexed_and_queried(library_url: str) -> None:

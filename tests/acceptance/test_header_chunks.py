@@ -413,7 +413,7 @@ def test_h18_chunks_go_with_their_document_on_shrinking_and_with_their_tenant(
     assert library.remove(collection="docs") == dry
     assert library.status().chunks == len(PARTS)
     assert {result.path for result in library.search("zebras").results} == {"e.md"}
-    assert json.loads(cli("status", "-L", library.url, "--json")[0])["problems"] == []
+    assert json.loads(cli("status", "--check", "-L", library.url, "--json")[0])["problems"] == []
 
 
 def test_h19_embedding_is_parallel_and_bounded(tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ import hashlib
 import os
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from quire.errors import EmbeddingError
 
-_FOLDER = Path(str(files("quire.embed").joinpath("model")))
+_FOLDER = Path(__file__).with_name("model")
 SHA256 = {
     "cross.onnx": "85f2dc19d5515563070740e048c115d0d37b27adc0a77e278fa377293a6e4898",
     "deep.onnx": "27d810e436a9322e618342a0e803effd4d817e1e3aab0910cbfcb7ca739fa5e9",

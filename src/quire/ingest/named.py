@@ -20,11 +20,10 @@ from quire.config import Config
 from quire.errors import NoResults, SettingError, SourceError, SourceMoved, Unreadable, nearest
 from quire.ingest import repositories
 from quire.ingest.prepare import examined
-from quire.sources import files, names
+from quire.sources import entries, files, names
 from quire.sources.files import FoundFile
 from quire.stores import DocumentRow, Filters, Member, SourceOptions, SourceRow, Store
 
-DOCUMENTS = ("document", "external")  # the kinds that sources have, and that a search looks at
 _ON_DISK = ("file", "folder")
 _COMPARED = 8  # documents to read when checking whether a folder is one that moved
 
@@ -312,7 +311,7 @@ def adopt(store: Store) -> None:
     """
     if store.adopted():
         return
-    rows = [row for row in store.documents(Filters()) if row.kind in DOCUMENTS]
+    rows = [row for row in store.documents(Filters()) if row.kind in entries.DOCUMENTS]
     rows.sort(key=_origin)
     found = [pair for _, same in groupby(rows, _origin) for pair in _sources_of(list(same))]
     known = {source.seq for source in store.sources()}

@@ -22,7 +22,8 @@ from quire.embed.base import packed
 from quire.errors import EmbeddingError, NotPrepared, QuireError, SourceError
 from quire.sources import contents, files
 from quire.sources.files import FoundFile, Skipped
-from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, section_rows
+from quire.stores import Prepared, chunk_rows, digest_of, embedded_text, held, section_rows
+from quire.stores.packed import LARGE
 from quire.stores.texts import ChunkWords, words_of
 from quire.tokens import counter
 from quire.tree import Tree
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _RULES = 7  # version of the rules that read and cut documents: raise it whenever they change
 _PARALLEL_FROM = 64  # files: for fewer, starting workers costs more than they save
 _RACY_NS = 100_000_000  # a file written this shortly before it was read may change again in the same tick
+_TOGETHER = 256  # chunks of a large document that are embedded at the same time
 _KEY_START = b"-----BEGIN "
 
 
@@ -81,14 +83,12 @@ def _cut(
     chunks = (
         chunkers.split(tree, strategy, config.chunk.named(strategy), config.tokens) if is_searched else []
     )
-    texts = [embedded_text(chunk.trail, chunk.context, chunk.text, chunk.start) for chunk in chunks]
-    count = counter(config.tokens).count
-    tokens = {s.position: count(document.text, s.start, s.end) for s in tree.sections}
+    count, size = counter(config.tokens).count, len(document.source)
     found = links.of_tree(tree, origin.get("url"))
     facts: dict[str, Any] = {
         "url": None,
         "root": None,
-        "size": len(document.source),
+        "size": size,
         "mtime_ns": 0,
         "tags": found.tags,
     }
@@ -102,16 +102,30 @@ def _cut(
         source=document.source,
         checksum=document.checksum,
         made_by=made_by(config),
-        sections=section_rows(tree, tokens),
-        chunks=chunk_rows(chunks),
-        words=tuple(map(_words_of, chunks)),
-        digests=tuple(map(digest_of, texts)),
+        sections=held(section_rows(tree, lambda s: count(document.text, s.start, s.end)), size),
+        chunks=held(chunk_rows(chunks), size),
+        words=held(map(_words_of, chunks), size),
+        digests=held((digest_of(_embedded(chunk)) for chunk in chunks), size),
         warnings=(*document.warnings, *found.problems),
-        links=tuple((*link,) for link in found.links),  # plain tuples, which workers send faster
+        links=held(((*link,) for link in found.links), size),  # plain tuples, which workers send faster
         fields=tuple((*field,) for field in found.fields),
         **facts,
     )
-    return prepared, texts
+    if size < LARGE:
+        return prepared, list(map(_embedded, chunks))
+    return replace(prepared, instant=_made_in_parts(chunks, config)), []
+
+
+def _embedded(chunk: Chunk) -> str:
+    return embedded_text(chunk.trail, chunk.context, chunk.text, chunk.start)
+
+
+def _made_in_parts(chunks: Sequence[Chunk], config: Config) -> bytes:
+    """The instant vectors of the chunks of a large document, whose texts together take as much as it does."""
+    if config.embed.model == NONE:
+        return b""
+    parts = (chunks[start : start + _TOGETHER] for start in range(0, len(chunks), _TOGETHER))
+    return b"".join(_instant(list(map(_embedded, part))) for part in parts)
 
 
 _Unembedded = tuple[Prepared, list[str]]
@@ -125,7 +139,8 @@ def _with_vectors(cut: Sequence[_Unembedded], config: Config) -> list[Prepared]:
         return [prepared for prepared, _ in cut]
     size = len(found) // len(texts)
     ends = accumulate((size * len(own) for _, own in cut), initial=0)
-    return [replace(one, instant=found[a:b]) for (one, _), (a, b) in zip(cut, pairwise(ends), strict=True)]
+    each = zip(cut, pairwise(ends), strict=True)
+    return [replace(one, instant=found[a:b]) if own else one for (one, own), (a, b) in each]
 
 
 def _words_of(chunk: Chunk) -> ChunkWords:

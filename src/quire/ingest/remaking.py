@@ -16,6 +16,7 @@ from quire.ingest.prepare import failed_by, made_by, prepare_alone
 from quire.ingest.report import Report
 from quire.plural import counted
 from quire.progress import Progress
+from quire.sources import entries
 from quire.stores import DocumentRow, Filters, SourceRow, Store
 
 
@@ -64,7 +65,7 @@ def remake_plans(store: Store, config: Config, remake: bool) -> list[Plan]:
 
 def _texts(store: Store, config: Config, remake: bool) -> list[tuple[DocumentRow, str]]:
     """The texts without a file to cut again, and why."""
-    rows = store.documents(Filters(kinds=named.DOCUMENTS))
+    rows = store.documents(Filters(kinds=entries.DOCUMENTS))
     shared, now = store.is_shared and not remake, made_by(config)
     own = [row for row in rows if row.root is None and row.url is None]
     return [(row, why) for row in own if (why := why_remade(row.made_by, now, shared=shared))]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from quire import copying
-from quire.copying import Copied
+from quire import later
 from quire.errors import LibraryError
 from quire.library.backups import Backups
 from quire.library.evaluating import Evaluating
@@ -21,6 +21,12 @@ from quire.library.keys import Keys
 from quire.library.maps import Maps
 from quire.library.memories import Memories
 from quire.progress import Progress
+
+if TYPE_CHECKING:
+    from quire import copying
+    from quire.copying import Copied
+else:
+    copying = later.module("quire.copying")
 
 __all__ = ["PROMOTIONS", "Library"]
 

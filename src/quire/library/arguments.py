@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
+from quire import later
 from quire.config import Config
 from quire.errors import SettingError
 from quire.ingest.writing import Machines
@@ -29,7 +29,7 @@ _TEXTS = ("query", "text", "content", "title")  # what is not a name
 _ADDRESSES = ("address", "addresses")  # of a page, one may hold NUL
 _PLACES = ("place", "old", "new")  # names of files, or of what is in the library
 _NAMES = "Iterable[str]"
-_APART = re.compile(r" \| (?![^\[]*\])")  # not inside brackets
+_APART = later.pattern(r" \| (?![^\[]*\])")  # not inside brackets
 _TYPES: dict[str, tuple[type, str]] = {
     "str": (str, "a string"),
     "bytes": (bytes, "bytes"),
@@ -47,11 +47,16 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 def checks_arguments(method: Callable[_P, _T]) -> Callable[_P, _T]:
     """Make a method raise SettingError for an argument of a wrong type, or a name that cannot be one."""
-    signature = inspect.signature(method)
-    checks = {name: found for name, one in signature.parameters.items() if (found := _check_of(one))}
+
+    @cache  # looking at all methods takes longer than importing most modules
+    def looked_at() -> tuple[inspect.Signature, dict[str, Callable[[Any], Any]]]:
+        signature = inspect.signature(method)
+        found = {name: check for name, one in signature.parameters.items() if (check := _check_of(one))}
+        return signature, found
 
     @wraps(method)
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        signature, checks = looked_at()
         call = signature.bind(*args, **kwargs)
         for name, value in call.arguments.items():
             if name in checks:

@@ -1,4 +1,4 @@
-"""The part of Library that writes backups and restores them.
+"""The part of Library that writes backups, restores them, and keeps the library's files small.
 
 Always: a backup is checked before it counts; it never replaces a file; restoring keeps what it replaces.
 """
@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import shlex
 import sqlite3
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from quire import copying
+from quire import later
 from quire.errors import LibraryError, NoResults
 from quire.library.arguments import checks_arguments
-from quire.library.base import OpenLibrary
-from quire.stores import Filters
+from quire.library.base import OpenLibrary, writes
+from quire.stores import Filters, Optimized
+
+if TYPE_CHECKING:
+    from quire import copying
+else:
+    copying = later.module("quire.copying")
 
 log = logging.getLogger("quire")
 _BESIDE = ("", "-wal", "-shm")  # the files of a library
@@ -35,7 +40,7 @@ class Backups(OpenLibrary):
         place = Path(to)
         if os.path.lexists(place):
             raise LibraryError(str(place), "exists already. Name a new file")
-        part = f"{place}.part-{secrets.token_hex(4)}"
+        part = f"{place}.part-{_random()}"
         try:
             place.absolute().parent.mkdir(parents=True, exist_ok=True)
             self._write_to(part)
@@ -46,6 +51,16 @@ class Backups(OpenLibrary):
         finally:
             remove(part)
         return str(place)
+
+    @writes
+    def optimize(self, *, idle: bool = False) -> Optimized:
+        """Merge the keyword index and give back the space of what was deleted; says how much that was.
+
+        A file that an older Quire made is written anew for that, which needs as much space again for a
+        while. On PostgreSQL the server vacuums and analyzes the library's tables. `idle` is for a program
+        that has nothing better to do: it gives back space in short transactions, and only if there is much.
+        """
+        return self.store.optimize(idle=idle)
 
     def _write_to(self, path: str) -> None:
         from quire.stores.sqlite import SqliteStore
@@ -74,7 +89,7 @@ class Backups(OpenLibrary):
             raise LibraryError(path, f"is on a server, which restores its own backups. {how}")
         check_sound(found)
         _check_replaceable(path)
-        new = f"{path}.new-{secrets.token_hex(4)}"
+        new = f"{path}.new-{_random()}"
         try:
             Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
             with closing(SqliteStore(found)) as opened:
@@ -133,7 +148,7 @@ def swap(path: str, new: str, why: str) -> str | None:
     if not os.path.lexists(path):
         Path(new).rename(path)
         return None
-    kept = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    kept = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}-{_random()}"
     try:
         old = SqliteStore(path)
     except LibraryError:  # it is damaged
@@ -145,3 +160,7 @@ def swap(path: str, new: str, why: str) -> str | None:
         with closing(old):
             old.replace_with(new, kept)
     return kept
+
+
+def _random() -> str:
+    return os.urandom(4).hex()

@@ -11,23 +11,30 @@ from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from quire import embed as models
-from quire import embedding, records
+from quire import later
 from quire.address import parse_id
 from quire.embed.base import DEEP, STATIC, Embedder, unit
-from quire.embedding import Embedded
 from quire.errors import EmbeddingError, NoResults, SettingError
-from quire.ingest.report import EMBEDDING, Report
-from quire.ingest.writing import Machines
 from quire.library.base import OpenLibrary, embeds, writes
 from quire.meaning import Meaning
 from quire.plural import counted
 from quire.progress import Progress, Silent
-from quire.sources.files import Skipped
 from quire.stores import DocumentRow, Filters, Lease, Model, Renewing, active_model
 
 if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
+
+if TYPE_CHECKING:
+    from quire import embedding, records
+    from quire.embedding import Embedded
+    from quire.ingest import report as reports
+    from quire.ingest.report import Report
+    from quire.ingest.writing import Machines
+    from quire.sources import files
+else:
+    embedding, files = later.module("quire.embedding"), later.module("quire.sources.files")
+    records, reports = later.module("quire.records"), later.module("quire.ingest.report")
 
 log = logging.getLogger("quire")
 _FEW = 32  # chunks that are embedded within seconds: no other process needs to wait for them
@@ -56,7 +63,7 @@ class Embeddings(OpenLibrary):
     @embeds
     def deepen(self, *, progress: Progress | None = None) -> None:
         """Embed what `add` left to do, if anything, however long that takes. Problems are logged."""
-        report = Report()
+        report = reports.Report()
         self._embed_new(report, progress, within=math.inf)
         for failed in report.failed:
             log.info("%s: %s", failed.source, failed.reason)
@@ -177,11 +184,11 @@ class Embeddings(OpenLibrary):
                 limit = _PATIENCE if within is None else within
                 done = self._embed_by(self._any_embedder(name), shown, documents, limit, fleet)
         except (EmbeddingError, SettingError) as problem:
-            report.failed.append(Skipped(EMBEDDING, str(problem), problem.code))
+            report.failed.append(files.Skipped(reports.EMBEDDING, str(problem), problem.code))
             report.seconds += time.monotonic() - started  # the model may have been asked several times
             return
         refused = self.unembeddable().items()
-        report.failed += [Skipped(address, why, EmbeddingError.code) for address, why in refused]
+        report.failed += [files.Skipped(address, why, EmbeddingError.code) for address, why in refused]
         report.pending, report.pending_seconds = done.left, done.seconds_left
         report.seconds += done.seconds
 

@@ -15,11 +15,11 @@ from quire import policy, reading, search_log
 from quire.address import of_document, of_section
 from quire.config import DEFAULT, Config, with_setting
 from quire.errors import NoResults, SettingError, TooLarge, Unreadable, nearest, no_collection
-from quire.ingest import named
 from quire.library.base import reads
 from quire.library.finding import Finding
 from quire.library.passages import newest_versions
 from quire.progress import Progress, Silent
+from quire.sources import entries
 from quire.stores import DocumentRow, Filters, Store
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Evaluating(Finding):
         known = self.store.collections()
         if collection and known and not self._has_collection(collection):
             raise no_collection(collection, known)
-        filters, notes = newest_versions(self.store, Filters(collection, named.DOCUMENTS))
+        filters, notes = newest_versions(self.store, Filters(collection, entries.DOCUMENTS))
         rows = self.store.documents(filters)
         if not rows:
             raise NoResults("The library is empty. Add documents with: quire add ./docs", missing="documents")

@@ -11,11 +11,11 @@ from quire.address import is_in_collection, of_document
 from quire.config import ContextSettings, SearchSettings
 from quire.context import Context, Match, Source, pack
 from quire.errors import SettingError, nearest
-from quire.ingest import named
 from quire.library.base import reads
 from quire.library.passages import Passages, filters_of, newest_versions
 from quire.meaning import serving
 from quire.searcher import Found
+from quire.sources import entries
 from quire.stores import Counts, DocumentRow, Filters
 from quire.tokens import budget_counter
 
@@ -49,8 +49,8 @@ class Finding(Passages):
         With a `vector` of your own, no model is asked for one; then the query may be left out.
         """
         settings = self._search_settings(limit, mode if query or vector is None else "semantic", rerank)
-        if kind is not None and kind not in named.DOCUMENTS:
-            raise SettingError("kind", f"there is no {kind!r} to search. {nearest(kind, named.DOCUMENTS)}")
+        if kind is not None and kind not in entries.DOCUMENTS:
+            raise SettingError("kind", f"there is no {kind!r} to search. {nearest(kind, entries.DOCUMENTS)}")
         filters = replace(filters_of(collection, paths, tags, where), kinds=(kind,) if kind else ())
         found = self.fresh(partial(self._search, query, vector, filters, settings, explain=explain))
         if self.config.search.log:
@@ -85,8 +85,8 @@ class Finding(Passages):
         *,
         explain: bool,
     ) -> Found:
-        apart = self.store.kinds() - set(named.DOCUMENTS)  # a filter that drops nothing only costs time
-        filters = replace(filters, kinds=filters.kinds or (named.DOCUMENTS if apart else ()))
+        apart = self.store.kinds() - set(entries.DOCUMENTS)  # a filter that drops nothing only costs time
+        filters = replace(filters, kinds=filters.kinds or (entries.DOCUMENTS if apart else ()))
         meaning = self._meaning(settings.mode, vector)
         cross = self._cross if settings.rerank else None
         given = {"explain": explain, "tokens": self.config.tokens}
@@ -158,7 +158,7 @@ class Finding(Passages):
         """The critical documents of a collection, or of all, by collection and path."""
         collection = filters.collection
         rows = self.store.documents_by_row(self.store.promoted("critical")).values()
-        kept = [row for row in rows if row.kind in named.DOCUMENTS]
+        kept = [row for row in rows if row.kind in entries.DOCUMENTS]
         kept = [row for row in kept if row.collection not in filters.not_collections]
         if collection is not None:
             kept = [row for row in kept if is_in_collection(row.collection, collection)]

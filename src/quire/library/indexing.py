@@ -12,25 +12,32 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quire import memory, sync
+from quire import later
 from quire.address import is_in_collection
 from quire.document import Document, format_of_type, text_of
 from quire.errors import NoResults, SettingError, nearest, no_collection
-from quire.fingerprint import why_remade
-from quire.ingest import named, removing
-from quire.ingest.plan import Plan
-from quire.ingest.prepare import made_by, prepare_alone, read_alone
-from quire.ingest.report import Report
-from quire.ingest.writing import NEEDS_SERVER, Elsewhere, Machines, SharedLibrary
 from quire.library.base import given_names, reads, writes
 from quire.library.embeddings import Embeddings
 from quire.progress import DocumentChange, Progress
 from quire.sources import entries
 from quire.stores import DocumentRow, Filters, SourceRow, Store, storable
-from quire.sync import Changes, Named
 from quire.tree import Tree
+
+if TYPE_CHECKING:
+    from quire import fingerprint, memory, sync
+    from quire.ingest import named, prepare, removing, writing
+    from quire.ingest import report as reports
+    from quire.ingest.plan import Plan
+    from quire.ingest.report import Report
+    from quire.ingest.writing import Elsewhere, Machines
+    from quire.sync import Changes, Named
+else:
+    memory, sync, fingerprint = map(later.module, ("quire.memory", "quire.sync", "quire.fingerprint"))
+    named, prepare = later.module("quire.ingest.named"), later.module("quire.ingest.prepare")
+    removing, reports = later.module("quire.ingest.removing"), later.module("quire.ingest.report")
+    writing = later.module("quire.ingest.writing")
 
 log = logging.getLogger("quire")
 PROMOTIONS = ("standard", "important", "critical")
@@ -74,7 +81,7 @@ class Indexing(Embeddings):
         """
         self._adopt()
         elsewhere = self._elsewhere(fleet) if fleet else None
-        report, kind, since = Report(), _kind(external), time.time_ns() // 1_000_000
+        report, kind, since = reports.Report(), _kind(external), time.time_ns() // 1_000_000
         if content is not None:
             format = format_of_type(source_type) if source_type else None
             report.join(self._add_content(content, path, collection or "content", title, kind, format))
@@ -89,8 +96,8 @@ class Indexing(Embeddings):
     def _elsewhere(self, fleet: Machines) -> Elsewhere:
         """How other machines write to this library. Raises SettingError if they cannot."""
         if not self.store.is_shared:
-            raise SettingError("fleet", NEEDS_SERVER)
-        return partial(fleet.ingested, SharedLibrary(self.url, self._scope, self.store.library_id()))
+            raise SettingError("fleet", writing.NEEDS_SERVER)
+        return partial(fleet.ingested, writing.SharedLibrary(self.url, self._scope, self.store.library_id()))
 
     def plan(
         self,
@@ -112,7 +119,7 @@ class Indexing(Embeddings):
         self._adopt()
         if not paths:
             return sync.plans(self.store, self.config, prune=prune, keep=bool(keep), remake=remake)
-        before, found = list(after), list[Plan]()
+        before, found = list(after), list["Plan"]()
         for wanted in _named(paths, collection, _kind(external), include, exclude, keep, site):
             done = [*before, *found]
             found.append(sync.plan_added(self.store, wanted, self.config, prune=prune, before=done))
@@ -142,12 +149,12 @@ class Indexing(Embeddings):
             path = self._name_of(content, collection, kind)
         origin: dict[str, Any] = {}
         if is_file and format is None:
-            found = read_alone(content, path, self.config, collection=collection, title=title)
+            found = prepare.read_alone(content, path, self.config, collection=collection, title=title)
             document, origin = found.document, {"original": found.original, "places": found.places}
         else:
             about: Any = {"collection": collection, "format": format, "title": title}
             document = Document.from_bytes(content, path, **about, settings=self.config.document)
-        report, old = Report(addresses=[document.address]), self.store.document(collection, path)
+        report, old = reports.Report(addresses=[document.address]), self.store.document(collection, path)
         if old and (old.root or old.url):
             has = f"{collection} already has {path} from {old.url or old.root}"
             raise SettingError("path", f"{has}. Name another path or collection")
@@ -157,7 +164,7 @@ class Indexing(Embeddings):
             report.log_end(old.address)
             return report
         prepared, source = (
-            prepare_alone(document, self.config, kind, **origin),
+            prepare.prepare_alone(document, self.config, kind, **origin),
             named.text_source(path, collection, kind),
         )
         self.store.put_sources([source])
@@ -167,7 +174,8 @@ class Indexing(Embeddings):
         return report
 
     def _is_remade(self, row: DocumentRow) -> bool:
-        return bool(why_remade(row.made_by, made_by(self.config), shared=self.store.is_shared))
+        now = prepare.made_by(self.config)
+        return bool(fingerprint.why_remade(row.made_by, now, shared=self.store.is_shared))
 
     def _name_of(self, content: bytes, collection: str, kind: str) -> str:
         """The name of content given without one: its stored name, or a new one."""
@@ -379,7 +387,7 @@ def _named(
         for name, some in (("include", include), ("exclude", exclude))
     }
     about: Any = {"keep": keep, "site": site, **options}
-    found = [Named(os.fspath(place), collection, kind, **about) for place in places]
+    found = [sync.Named(os.fspath(place), collection, kind, **about) for place in places]
     if not found:
         raise SettingError("add", "Must provide path, url, or content")
     return found

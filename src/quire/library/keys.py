@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -45,6 +44,8 @@ class Keys(OpenLibrary):
         _check_key(name, level, scope)
         if any(key.name == name for key in self.store.access_keys()):
             raise SettingError("name", f"there is a key {name!r} already. Name another, or withdraw that one")
+        import secrets  # takes time, which a search does not need
+
         id, secret = secrets.token_hex(4), secrets.token_urlsafe(_SECRET_BYTES)
         key, now = f"{_MARK}_{id}_{secret}", time.time_ns() // 1_000_000
         made = AccessKey(id, name, level, scope, now, _expiry(expires, now), digest_of_key(key))

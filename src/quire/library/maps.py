@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from quire.errors import no_collection
-from quire.ingest import named
 from quire.library.base import reads
 from quire.library.passages import Passages, newest_versions
+from quire.sources import entries
 from quire.stores import DocumentRow, Filters, Store, active_model
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Maps(Passages):
         from quire import mapping
 
         known = self.store.collections()
-        filters, notes = newest_versions(self.store, Filters(collection, named.DOCUMENTS))
+        filters, notes = newest_versions(self.store, Filters(collection, entries.DOCUMENTS))
         if filters.collection and known and not self._has_collection(filters.collection):
             raise no_collection(filters.collection, known)
         every = self.store.documents(filters)

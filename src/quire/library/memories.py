@@ -10,21 +10,28 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from quire import memory, searcher
+from quire import later, searcher
 from quire.config import SearchSettings
 from quire.errors import NoResults, SettingError, SourceError, Unreadable, nearest, no_collection
-from quire.ingest.report import Report
 from quire.library.base import reads, writes
 from quire.library.finding import Finding
 from quire.meaning import serving
-from quire.memory import Kept, Recalled, Similar
 from quire.searcher import Found
 from quire.sources import entries
 from quire.sources.entries import Entry, Version
-from quire.sources.files import Skipped
 from quire.stores import DocumentRow, Filters, Model
+
+if TYPE_CHECKING:
+    from quire import memory
+    from quire.ingest import report as reports
+    from quire.ingest.report import Report
+    from quire.memory import Kept, Recalled, Similar
+    from quire.sources import files
+else:
+    files, memory = later.module("quire.sources.files"), later.module("quire.memory")
+    reports = later.module("quire.ingest.report")
 
 log = logging.getLogger("quire")
 _APART = 2.0  # of the best score: no section of an entry has that, so none is merged with another
@@ -182,24 +189,24 @@ class Memories(Finding):
                     return self.import_(file)
             except OSError as problem:
                 raise Unreadable(os.fspath(source), (problem.strerror or str(problem)).lower()) from None
-        report, since = Report(), time.time_ns() // 1_000_000
+        report, since = reports.Report(), time.time_ns() // 1_000_000
         for number, line in enumerate(source, 1):
             try:
                 if line.strip():
                     memory.keep(self.store, entries.from_line(line), self.config, report)
             except (SettingError, SourceError) as problem:
-                report.failed.append(Skipped(f"line {number}", str(problem), problem.code))
+                report.failed.append(files.Skipped(f"line {number}", str(problem), problem.code))
         self._embed_new(report, None, since=since)
         return report
 
     @writes
     def _keep(self, entry: Entry) -> Kept:
-        report = Report()
+        report = reports.Report()
         row, outcome = memory.keep(self.store, entry, self.config, report, confirm=True)
         self._embed_new(report, None, [row])
         for failed in report.failed:
             log.warning("%s is kept, but %s failed: %s", row.address, failed.source, failed.reason)
-        return Kept(**asdict(row), outcome=outcome, similar=self._similar(row, entry.text))
+        return memory.Kept(**asdict(row), outcome=outcome, similar=self._similar(row, entry.text))
 
     @reads
     def _similar(self, row: DocumentRow, text: str) -> tuple[Similar, ...]:

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from quire import linking, reading, records, releases, retaking, search_log
+from quire import later, reading, releases, search_log
 from quire.address import is_in_collection, of_document, parse_id
 from quire.document import Document
 from quire.errors import Damaged, EmbeddingError, LibraryError, NoResults, SettingError, nearest
-from quire.ingest import named
 from quire.library.base import T, given_names, reads
 from quire.library.embeddings import Embeddings
-from quire.linking import Links
 from quire.links import ALIASES
 from quire.progress import Progress, Silent
 from quire.query import FieldTest, parse_condition
-from quire.records import StoredChunk, StoredSection
 from quire.result import Reading, Result
 from quire.sources import entries
 from quire.stores import DocumentRow, Filters, Store, active_model
 from quire.stores.filters import wrong_value
 from quire.tree import Tree
 
+if TYPE_CHECKING:
+    from quire import linking, records, retaking
+    from quire.linking import Links
+    from quire.records import StoredChunk, StoredSection
+else:
+    records = later.module("quire.records")
+    linking, retaking = later.module("quire.linking"), later.module("quire.retaking")
+
 log = logging.getLogger("quire")
 _FEW = 4  # chunks that are embedded before an answer
-_KINDS = (*named.DOCUMENTS, *entries.KINDS)  # of documents
+_KINDS = (*entries.DOCUMENTS, *entries.KINDS)  # of documents
 
 _TAGS = ("tag", "tags")
 _MOST_CONDITIONS = 100  # on front matter; SQLite takes expressions of at most 1,000 levels
@@ -126,18 +133,25 @@ class Passages(Embeddings):
         tags: Iterable[str] = (),
         where: Iterable[str] = (),
         kind: str | None = None,
+        after: DocumentRow | None = None,
+        limit: int | None = None,
     ) -> list[DocumentRow]:
         """The documents of a collection, or all: of some paths, with all of the `tags`, and of one kind.
 
         The name of a collection that exists only in versions means the newest of them. `where` has conditions
-        on front matter, such as `date>=2026-01-01`: all must hold.
+        on front matter, such as `date>=2026-01-01`: all must hold. They are in the order of their
+        collections and paths. Of a large library, `limit` takes so many at a time, `after` the last one.
         """
+        if limit is not None and limit < 1:
+            raise SettingError("limit", f"must be at least 1, not {limit}")
         if kind is not None and kind not in _KINDS:
             raise SettingError("kind", f"there is no {kind!r}. {nearest(kind, _KINDS)}")
         filters = replace(filters_of(collection, paths, tags, where), kinds=(kind,) if kind else ())
         filters = newest_versions(self.store, filters)[0] if collection else filters
         self._check_fields(filters)
-        return self.store.documents(filters)
+        if limit is None and after is None:
+            return self.store.documents(filters)
+        return records.documents_after(self.store, filters, after, limit or sys.maxsize)
 
     def _check_fields(self, filters: Filters) -> None:
         """Raise SettingError for a condition on a field that no document there has, naming the nearest."""

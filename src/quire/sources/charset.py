@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from quire import later
+
 _PIECE = 1 << 14  # bytes
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,>]+)", re.IGNORECASE)
-_META = re.compile(
+_CHARSET = later.pattern(r"charset\s*=\s*[\"']?\s*([^\s\"';,>]+)", re.IGNORECASE)
+_META = later.pattern(
     r"<(?:meta\s[^>]*?charset|\?xml\s[^>]*?encoding)\s*=\s*[\"']?\s*([^\s\"';,/>]+)", re.IGNORECASE
 )
 # The charsets that browsers use for these names (the Encoding standard).

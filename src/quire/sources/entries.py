@@ -15,16 +15,18 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from unicodedata import normalize
 
+from quire import later
 from quire.document import Document
 from quire.errors import SettingError, nearest
 from quire.tree import Tree, has_text
 
 KINDS = ("memory", "knowledge")
+DOCUMENTS = ("document", "external")  # the kinds that sources have, and that a search looks at
 _LATEST = 9_000_000_000_000  # milliseconds: a later time is a mistake
 _WORDS, _LONGEST = 6, 40  # words of the text that begin a name, and the most characters of them
 _QUOTES = str.maketrans("‘’“”", "''\"\"")
 _STOPS = ".!。！… "
-_SPAN = re.compile(r"(\d{1,6})([hdw])")
+_SPAN = later.pattern(r"(\d{1,6})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 

@@ -10,12 +10,12 @@ name and depth first. Folders that only a link leads to come last.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections import defaultdict, deque
 from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from quire import readers
 from quire.config import DEFAULT, DocumentSettings
@@ -24,6 +24,9 @@ from quire.errors import TooLarge, Unreadable
 from quire.sources import ignore
 from quire.sources.contents import WEB_PAGES
 from quire.sources.ignore import IGNORE_FILES, Rule
+from quire.sources.paths import printable as printable
+from quire.sources.paths import printed
+from quire.sources.paths import unprintable as unprintable
 
 ENDINGS = (
     *(".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc", ".asciidoc", ".org", ".csv", ".tsv"),
@@ -31,12 +34,11 @@ ENDINGS = (
 )
 UNWANTED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 SECRETS = "may hold secrets"
+_CONVERTED = tuple(readers.CONVERTED)
 NO_ENDING = "without an ending"
 _LOCKS = "~$"  # of Office programs, beside a file that is open
 
 _MOST = 2**63 - 1  # nanoseconds that a database takes: until 2262
-_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
-_ESCAPED = re.compile(r"\\(x[0-9a-f]{2})")
 _ALSO = {
     stat.S_IFDIR: "is a folder; name the files in it",
     stat.S_IFIFO: "is a pipe, not a file",
@@ -61,21 +63,6 @@ def read_bytes(path: str | Path, *, settings: DocumentSettings = DEFAULT.documen
 def is_document(path: Path) -> bool:
     """Whether Quire reads files with this name."""
     return path.suffix.lower() in ENDINGS
-
-
-def printable(path: str | Path) -> str:
-    r"""A path as text. Bytes that are not UTF-8 become `\\xNN`, and text that looks like this is escaped."""
-    text = Path(path).as_posix()
-    if "\\" in text:
-        text = _ESCAPED.sub(r"\\x5c\1", text)
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def unprintable(path: str) -> str:
-    """The path of a file from its text: the inverse of `printable`."""
-    if "\\" not in path:
-        return path
-    return _ESCAPE.sub(lambda byte: os.fsdecode(bytes.fromhex(byte[1])), path)
 
 
 def _check(found: os.stat_result, name: str, settings: DocumentSettings) -> None:
@@ -191,8 +178,7 @@ def _time(nanoseconds: int) -> int:
     return max(-_MOST, min(_MOST, nanoseconds))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """A file or folder: its path, its names from the base down, and the rules that apply to it."""
 
     absolute: str
@@ -205,7 +191,7 @@ class _Place:
 
     @property
     def path(self) -> str:
-        return printable("/".join(self.names[self.depth :]))
+        return printed("/".join(self.names[self.depth :])) or "."
 
 
 class _Selection:
@@ -393,15 +379,18 @@ class _Walk(_Selection):
     def _checked(self, place: _Place, found: os.stat_result) -> FoundFile | Skipped:
         if not stat.S_ISREG(found.st_mode):
             return Skipped(place.path, _kind(found))
-        if lacking := without_extra(place.path):
+        path = place.path
+        if lacking := without_extra(path):
             return lacking
         if found.st_size > self.settings.max_bytes:
-            return Skipped(place.path, self.settings.over_cap(found.st_size))
-        return _found(place.absolute, place.path, found)
+            return Skipped(path, self.settings.over_cap(found.st_size))
+        return _found(place.absolute, path, found)
 
 
 def without_extra(path: str) -> Skipped | None:
     """Why a file is not read, if an optional part of Quire is missing. It is not gone: what is held stays."""
+    if not path.lower().endswith(_CONVERTED):
+        return None
     ending = os.path.splitext(path)[1].lower()  # noqa: PTH122  five times as fast
     how = readers.missing_extra(ending) if ending in readers.CONVERTED else ""
     return Skipped(path, f"{ending} files need: {how}", kind=ending) if how else None

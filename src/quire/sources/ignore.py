@@ -14,12 +14,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quire import later
 from quire.document import BOM
 
 IGNORE_FILES = (".gitignore", ".quireignore")  # in one folder, the second overrides the first
 _MAX_BYTES = 1_000_000  # of an ignore file
 # Files that usually hold secrets: environments, private keys, credentials. A page about them is not one.
-_SECRET = re.compile(
+_SECRET = later.pattern(
     r"""
     \.env(?:\..*)? | .*\.(?:pem|key|ppk|p12|pfx|jks|keystore|kdbx) | id_(?:rsa|dsa|ecdsa|ed25519)(?:\..*)?
     | \.(?:netrc|pgpass|npmrc|pypirc|htpasswd|git-credentials)
@@ -119,13 +120,13 @@ def _rule(line: str, depth: int, origin: str) -> Rule:
     )
 
 
-_NEVER = re.compile("(?!)")  # matches nothing
-_GLOB = re.compile(
+_NEVER = later.pattern("(?!)")  # matches nothing
+_GLOB = later.pattern(
     r"(?P<star>\*+)|(?P<any>\?)|\\(?P<escaped>.)|(?P<plain>[^\\\[])"
     r"|\[(?P<not>[!^]?+)(?P<set>\]?+(?:\[:[^\[\]:]*:\]|\\.|[^\]\\])*+)\]|(?P<broken>.)",
     re.DOTALL,
 )
-_SET = re.compile(r"\[:(?P<name>[^\[\]:]*):\]|(?P<low>\\?.)-(?P<high>\\?.)|\\?(?P<one>.)", re.DOTALL)
+_SET = later.pattern(r"\[:(?P<name>[^\[\]:]*):\]|(?P<low>\\?.)-(?P<high>\\?.)|\\?(?P<one>.)", re.DOTALL)
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",

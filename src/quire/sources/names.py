@@ -6,9 +6,11 @@ import hashlib
 import re
 from urllib.parse import unquote, urlsplit
 
+from quire import later
+
 INDEX, FULL = "llms.txt", "llms-full.txt"
 REPOSITORY = "git+"  # the roots of documents in repositories begin so, and no path of a file does
-_NAME = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]+", re.I)
+_NAME = later.pattern(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]+", re.I)
 
 
 def is_url(source: str) -> bool:
@@ -36,7 +38,7 @@ def _parts(source: str) -> tuple[str, str]:
     return host, path
 
 
-_SAYS_MORE = re.compile(r"%(?:2f|3f)|\?.*%(?:23|26|2b|3d)", re.I)  # escapes of characters with a meaning
+_SAYS_MORE = later.pattern(r"%(?:2f|3f)|\?.*%(?:23|26|2b|3d)", re.I)  # escapes of characters with a meaning
 _HASH = 8  # characters
 
 

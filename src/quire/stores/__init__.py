@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
+from quire import later
 from quire.errors import MissingExtra, SettingError
-from quire.stores.base import BATCH_BYTES, Counts, Store
-from quire.stores.filters import Filters
+from quire.stores.base import BATCH_BYTES, Counts, Optimized, Store
+from quire.stores.filters import Filters, Slice
 from quire.stores.keys import LEVELS, AccessKey
 from quire.stores.leases import Lease, Renewing
+from quire.stores.packed import held
 from quire.stores.rows import (
     MAX_CHUNKS,
     ChunkRow,
@@ -51,10 +53,12 @@ __all__ = [
     "Member",
     "Model",
     "NamedDocument",
+    "Optimized",
     "Prepared",
     "Renewing",
     "SectionRow",
     "Sighting",
+    "Slice",
     "SourceOptions",
     "SourceRow",
     "Store",
@@ -64,6 +68,7 @@ __all__ = [
     "chunk_rows",
     "digest_of",
     "embedded_text",
+    "held",
     "link_of",
     "open_store",
     "section_rows",
@@ -71,7 +76,7 @@ __all__ = [
 ]
 
 _POSTGRES = ("postgresql", "postgres")
-_LIKE_A_URL = re.compile(r"(postgres(ql)?:)?/{0,3}[^/:@]+:[^/@\\]*@", re.IGNORECASE)
+_LIKE_A_URL = later.pattern(r"(postgres(ql)?:)?/{0,3}[^/:@]+:[^/@\\]*@", re.IGNORECASE)
 
 
 def open_store(url: str, *, create: bool = False, collections: Sequence[str] | None = None) -> Store:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from quire.links import Field
@@ -16,7 +15,9 @@ from quire.location import Places
 from quire.progress import Progress
 from quire.query import Query
 from quire.result import Hit, Node
-from quire.stores.filters import Filters
+from quire.stores.counts import Counts as Counts
+from quire.stores.counts import Optimized as Optimized
+from quire.stores.filters import Filters, Slice
 from quire.stores.keys import AccessKey
 from quire.stores.rows import (
     ChunkRow,
@@ -37,23 +38,6 @@ if TYPE_CHECKING:
     from quire.embed.base import Vectors
 
 BATCH_BYTES = 4_000_000  # of text that is written in one transaction
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What is in a library."""
-
-    documents: int
-    sections: int
-    chunks: int
-    bytes: int
-    collections: dict[str, int]  # documents of each
-    embedded: int = 0  # chunks with a vector of the model
-    model: str = ""  # which that is; the instant one is always there besides
-    instant: int = 0  # chunks with an instant vector
-    serving: str = ""  # the model that searches of the whole library use; "" is words alone
-    goes_on: bool = False  # whether `quire embed` has something to do
-    model_problem: str = ""  # why the model that is set cannot be used
 
 
 class Admin(Protocol):
@@ -83,6 +67,13 @@ class Admin(Protocol):
 
     def purge(self) -> list[str]:
         """Erase what removed documents left behind; returns where it still is, in sentences."""
+        ...
+
+    def optimize(self, *, idle: bool = False) -> Optimized:
+        """Merge the indexes and give back the space of what was deleted.
+
+        `idle` only gives back space, in short transactions, and only if there is much.
+        """
         ...
 
     def settle(self) -> None:
@@ -175,8 +166,8 @@ class Documents(Protocol):
         """The rows of the documents that are important, or critical."""
         ...
 
-    def documents(self, filters: Filters) -> list[DocumentRow]:
-        """Documents by collection and path."""
+    def documents(self, filters: Filters, page: Slice | None = None) -> list[DocumentRow]:
+        """Documents by collection and path, or one page of them."""
         ...
 
     def document(self, collection: str | None, path: str) -> DocumentRow | None:

@@ -6,12 +6,12 @@ between databases is in their Dialects; the filters and their order are here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from quire import later
 from quire.address import ALL_BRANCHES
 from quire.links import field_of, tag_key
 from quire.query import FieldTest
@@ -44,6 +44,16 @@ class Filters:
         """The same collections and kinds, without what narrows them further."""
         within = {"not_collections": self.not_collections, "collections": self.collections}
         return Filters(self.collection, self.kinds, **within)  # type: ignore[arg-type]
+
+
+class Slice(NamedTuple):
+    """Some documents of one collection and kind, by path."""
+
+    collection: str
+    kind: str
+    path: str  # the path that the page comes after
+    has_path: bool  # or begins with
+    limit: int  # documents, at most
 
 
 def described(filters: Filters, kind: str = "") -> str:
@@ -136,13 +146,13 @@ def _in_collection(name: str, value: str) -> Condition:
     return f"(d.collection >= {value} AND d.collection < {value})", [name[:-1], after]
 
 
-_YEAR = re.compile(r"\d{4}")
-_WELL_FORMED = re.compile(
+_YEAR = later.pattern(r"\d{4}")
+_WELL_FORMED = later.pattern(
     r"\d{4}-\d\d(?:-\d\d)?(?!\d)"
 )  # as a date is written, whether there is such a day or not
-_LIKE_DATE = re.compile(r"(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?(?:[t ].*)?")
-_APART = re.compile(r"[,_'’\s]")  # what people write between the digits of a number
-_PART_OF_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d(?:t\d\d:\d\d.{0,13})?)?")
+_LIKE_DATE = later.pattern(r"(\d{4})[-/](\d{1,2})(?:[-/](\d{1,2}))?(?:[t ].*)?")
+_APART = later.pattern(r"[,_'’\s]")  # what people write between the digits of a number
+_PART_OF_DATE = later.pattern(r"\d{4}-\d\d(?:-\d\d(?:t\d\d:\d\d.{0,13})?)?")
 
 
 def _on_field(test: FieldTest, dialect: Dialect) -> Condition:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import time
-import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,7 @@ class Lease:
 
     def __init__(self, store: Admin, name: str) -> None:
         self.store, self.name = store, name
-        self._id, self._stored, self._due = uuid.uuid4().hex, "", 0.0
+        self._id, self._stored, self._due = os.urandom(16).hex(), "", 0.0
 
     def take(self) -> str:
         """Take the lease, or renew it; returns "" if it is held now, else who holds it."""
@@ -91,6 +89,8 @@ def _process() -> dict[str, Any]:
     space = ""
     with suppress(OSError):  # there is none but on Linux
         space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115
+    import socket  # takes time, which a search does not need
+
     return {"process": os.getpid(), "host": socket.gethostname(), "space": space}
 
 

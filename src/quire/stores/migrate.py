@@ -8,20 +8,25 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
+
+_FOLDER = Path(__file__).with_name("sql")
 
 
 @cache
 def steps(dialect: str) -> tuple[tuple[int, str], ...]:
     """The numbered scripts of a database, in order."""
-    folder = files("quire.stores").joinpath(f"sql/{dialect}")
-    scripts = (file for file in folder.iterdir() if file.name.endswith(".sql"))
-    return tuple(sorted((int(file.name[:3]), file.read_text("utf-8")) for file in scripts))
+    return tuple((number, file.read_text("utf-8")) for number, file in _scripts(dialect))
 
 
 def newest(dialect: str) -> int:
     """The number of the last step."""
-    return steps(dialect)[-1][0]
+    return _scripts(dialect)[-1][0]
+
+
+@cache
+def _scripts(dialect: str) -> list[tuple[int, Path]]:
+    return sorted((int(file.name[:3]), file) for file in (_FOLDER / dialect).glob("*.sql"))
 
 
 def too_new(number: int, dialect: str) -> str | None:

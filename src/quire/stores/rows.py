@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from quire import later
 from quire.address import of_document
-from quire.chunkers.base import Chunk
 from quire.document import SOURCE_TYPES
 from quire.embed.base import STATIC
 from quire.links import WrittenLink
 from quire.location import Places
 from quire.sources.entries import Version as Version
 from quire.sources.names import REPOSITORY
+from quire.sources.paths import unprintable
 from quire.stores import texts
-from quire.tree import Tree
+
+if TYPE_CHECKING:
+    from quire.chunkers.base import Chunk
+    from quire.tree import Section, Tree
 
 CHUNK_BITS = 20  # the row of a chunk is its document's row, shifted by these, plus its index
 MAX_CHUNKS = 1 << CHUNK_BITS  # of one document
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
+_UNSTORABLE = later.pattern(r"[\x00\ud800-\udfff]")  # no database takes NUL or half a surrogate pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,6 @@ class DocumentRow:
         """The file it was read from."""
         if self.root is None or self.url is not None or self.root.startswith(REPOSITORY):
             return None
-        from quire.sources.files import unprintable  # slow to load, and a listing does not need it
-
         return unprintable(f"{self.root}/{self.path}")
 
     @property
@@ -139,8 +140,7 @@ def source_row(values: Sequence[Any]) -> SourceRow:
     return SourceRow(type, place, root, collection, kind, SourceOptions.from_json(options), *rest)
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):  # a tuple, because a folder has one for each of its files
     """A document that a source holds."""
 
     document: int
@@ -288,14 +288,14 @@ class Prepared:
     size: int
     mtime_ns: int
     made_by: str
-    sections: tuple[tuple[int | str, ...], ...]  # SectionRow without the document
-    chunks: tuple[tuple[int | str, ...], ...]  # ChunkRow without id and document
-    words: tuple[tuple[str, str, str], ...]  # terms of each chunk: title, trail, body
-    digests: tuple[bytes, ...]  # of what is embedded of each chunk
+    sections: Sequence[tuple[int | str, ...]]  # SectionRow without the document
+    chunks: Sequence[tuple[int | str, ...]]  # ChunkRow without id and document
+    words: Sequence[tuple[str, str, str]]  # terms of each chunk: title, trail, body
+    digests: Sequence[bytes]  # of what is embedded of each chunk
     instant: bytes = b""  # the static vectors of the chunks, packed; empty if none are wanted
     warnings: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    links: tuple[tuple[int | str, ...], ...] = ()  # LinkRow without the document
+    links: Sequence[tuple[int | str, ...]] = ()  # LinkRow without the document
     fields: tuple[tuple[str | float | None, ...], ...] = ()  # name, value, number and date of each
     etag: str | None = None  # of a page
     last_modified: str | None = None
@@ -327,14 +327,14 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def section_rows(tree: Tree, tokens: dict[int, int]) -> tuple[tuple[int | str, ...], ...]:
+def section_rows(tree: Tree, tokens: Callable[[Section], int]) -> Iterator[tuple[int | str, ...]]:
     """The sections of a tree, in order."""
     names, size = tree.names, len(tree.document.text)
     children = [0] * len(tree.sections)
     for section in tree.sections[1:]:
         children[section.parent.position] += 1  # type: ignore[union-attr]
     last_lines = _last_lines(tree)
-    return tuple(
+    return (
         (
             section.position,
             section.parent.position if section.parent else -1,
@@ -353,7 +353,7 @@ def section_rows(tree: Tree, tokens: dict[int, int]) -> tuple[tuple[int | str, .
             names.lines[section.start],
             last_lines.get(section.own_end, 1),
             last_lines.get(section.end, 1),
-            tokens[section.position],
+            tokens(section),
         )
         for section in tree.sections
         if size or section.position == 0
@@ -366,9 +366,9 @@ def _last_lines(tree: Tree) -> dict[int, int]:
     return dict(zip(edges, tree.document.lines_at([edge - 1 for edge in edges]), strict=True))
 
 
-def chunk_rows(chunks: list[Chunk]) -> tuple[tuple[int | str, ...], ...]:
+def chunk_rows(chunks: list[Chunk]) -> Iterator[tuple[int | str, ...]]:
     """Chunks as rows, in order."""
-    return tuple(
+    return (
         (
             chunk.section.position,
             chunk.part,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire.errors import Forbidden
 from quire.stores.base import Counts, Store
-from quire.stores.filters import Filters
+from quire.stores.filters import Filters, Slice
 from quire.stores.rows import (
     DocumentRow,
     LinkRow,
@@ -46,7 +46,7 @@ _BY_ROW = (
     *("tags", "titles", "vectors_of", "write_vectors"),
 )
 PLAIN = frozenset((*_ABOUT, *_BY_ROW, "count_unembedded", "model"))
-REFUSED = frozenset({"access_keys", "activate", "check", "drop_key", "put_key"})  # what is refused
+REFUSED = frozenset({"access_keys", "activate", "check", "drop_key", "optimize", "put_key"})
 
 
 class _Limit:
@@ -154,9 +154,9 @@ class _ScopedDocuments(_ScopedFilters):
         """The rows of the documents that are important, or critical."""
         return sorted(self.documents_by_row(self._store.promoted(level)))
 
-    def documents(self, filters: Filters) -> list[DocumentRow]:
-        """Documents by collection and path."""
-        return self._store.documents(self._within(filters))
+    def documents(self, filters: Filters, page: Slice | None = None) -> list[DocumentRow]:
+        """Documents by collection and path, or one page of them."""
+        return self._store.documents(self._within(filters), page)
 
     def document(self, collection: str | None, path: str) -> DocumentRow | None:
         """One document by its path, in any of these collections if none is named."""

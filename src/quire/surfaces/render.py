@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from quire import redact
-from quire.chunkers.base import Chunk
+from quire import later, redact
 from quire.context import NO_GOOD_MATCH as NO_GOOD_MATCH
 from quire.context import one_line as one_line
 from quire.context import safe as safe
@@ -26,9 +24,9 @@ from quire.surfaces.outcomes import PARTLY as PARTLY
 from quire.surfaces.outcomes import STOPPED as STOPPED
 from quire.surfaces.outcomes import USAGE as USAGE
 from quire.surfaces.outcomes import exit_code as exit_code
-from quire.tree import Tree
 
 if TYPE_CHECKING:  # a command that needs no library loads none
+    from quire.chunkers.base import Chunk
     from quire.context import Passage
     from quire.copying import Copied
     from quire.doctor import Problem, Repaired
@@ -40,11 +38,12 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.result import Result
     from quire.searcher import Found
     from quire.sources.files import Skipped
-    from quire.stores import Counts, DocumentRow, SourceRow
+    from quire.stores import Counts, DocumentRow, Optimized, SourceRow
     from quire.sync import Changes
+    from quire.tree import Tree
 
 _KINDS = 8  # the most kinds of skipped files to name
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = later.pattern("[\ud800-\udfff]")
 _LONGEST = 1000  # characters of a message
 INDENT = 5  # columns before what belongs to a numbered result
 _FACTS = {  # of a hit: what it counts by
@@ -376,6 +375,16 @@ def plans_code(plans: Sequence[Plan]) -> int:
     return PARTLY if any(plan.takes_in for plan in plans) else FAILED
 
 
+def optimized_json(done: Optimized) -> dict[str, Any]:
+    """What `quire optimize --json` prints."""
+    return {"freed": done.freed, **asdict(done)}
+
+
+def optimized_line(done: Optimized) -> str:
+    """What `quire optimize` prints."""
+    return f"{counted(done.freed, 'byte')} given back: {counted(done.after, 'byte')} of {done.before:,} left"
+
+
 def copied_line(done: Copied) -> str:
     """What a copy did, in a sentence."""
     parts = [f"{counted(done.documents, 'document')} copied"]
@@ -432,9 +441,12 @@ def changes_lines(changes: Changes) -> Iterable[str]:
     yield from (f"remade   {line(row.address)}" for row in changes.remade)
 
 
-def status_json(url: str, counts: Counts, wrong: list[str], not_embedded: dict[str, str]) -> dict[str, Any]:
-    """What `quire status --json` prints."""
-    return {"library": redact.url(url), **asdict(counts), "not_embedded": not_embedded, "problems": wrong}
+def status_json(
+    url: str, counts: Counts, wrong: list[str] | None, not_embedded: dict[str, str]
+) -> dict[str, Any]:
+    """What `quire status --json` prints. `wrong` is None if nobody looked for problems."""
+    checked = {"checked": wrong is not None, "problems": wrong or []}
+    return {"library": redact.url(url), **asdict(counts), "not_embedded": not_embedded, **checked}
 
 
 def status_lines(shown: dict[str, Any]) -> Iterable[str]:
@@ -450,6 +462,7 @@ def status_lines(shown: dict[str, Any]) -> Iterable[str]:
     for address, reason in shown["not_embedded"].items():
         yield f"not embedded: {line(address)}: {line(reason)}"
     yield from (f"problem: {line(problem)}" for problem in shown["problems"])
+    yield from ["checked: no problem was found"] if shown["checked"] and not shown["problems"] else []
 
 
 def _meaning(shown: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -117,7 +118,9 @@ class Deepening:
         try:
             with Library.open(self._url, config=self._config) as library:
                 library.deepen(progress=job)
-            job.state = "done"
+                job.state = "done"
+                with suppress(QuireError):  # another program may be writing: then the next time
+                    library.optimize(idle=True)
         except Stopped:
             job.state = "stopped"
         except NoResults:  # no library yet: an agent may make one

@@ -1,4 +1,4 @@
-"""What takes long: pages and sites are read again, and chunks are embedded, in a thread of their own."""
+"""What takes long, in a thread of its own: read pages and sites again, embed chunks, give back space."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class Slow:
                 while self._wanted.is_set() and not self._ended.is_set():
                     self._wanted.clear()
                     self._work(store, embed)
-                    self._wanted.wait(_IDLE)
+                    if not self._wanted.wait(_IDLE):
+                        self._give_back(store)
 
     @contextmanager
     def _survived(self) -> Iterator[None]:
@@ -70,6 +71,13 @@ class Slow:
                 report = sync.refresh(store, self._config, only=due, progress=self._reporter)
             embed(report, self._reporter)
         self._problems.tell(report, is_whole=True)
+
+    def _give_back(self, store: Store) -> None:
+        """Give back the space of what was deleted, if there is much."""
+        with store.writing():
+            done = store.optimize(idle=True)
+        if done.freed:
+            log.info("%d bytes of deleted documents were given back", done.freed)
 
     def _due(self, store: Store) -> set[int]:
         """The pages, sites and repositories that were not read for long."""

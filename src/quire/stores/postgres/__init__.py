@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from psycopg import sql
 
 from quire.embed.base import STATIC, STATIC_DIMENSION
-from quire.stores.base import Counts
+from quire.stores.base import Counts, Optimized
 from quire.stores.checks import VERIFIED_BYTES
 from quire.stores.filters import Filters
 from quire.stores.postgres.database import Connection, PostgresDatabase, next_generation
@@ -27,6 +27,10 @@ from quire.stores.rows import DocumentRow, active_model
 __all__ = ["PostgresStore"]
 
 _FIRST_KEY = f"(v.number % {NUMBERS}) * {LEVEL_COUNT}::bigint + {LEAST_KEY}"
+_SIZE = (  # with indexes, and what is stored out of line
+    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class"
+    " WHERE relnamespace = 'quire'::regnamespace AND relkind = 'r'"
+)
 _UNUSED_TERMS = (
     "DELETE FROM quire.vocabulary AS v WHERE NOT EXISTS (SELECT 1 FROM quire.words AS w"
     " WHERE w.collection = v.collection AND w.terms && ARRAY(SELECT one::integer"
@@ -93,6 +97,15 @@ class PostgresStore(PostgresSources, PostgresKeys):
         self.db.write(action)
         self.db.vacuum()
         return ["The server may still have it in its own log and in its backups. Ask whoever runs it."]
+
+    def optimize(self, *, idle: bool = False) -> Optimized:
+        """Have the server vacuum and analyze the library's tables. By itself it does so when it is idle."""
+        before = self._size_on_disk()
+        problem = "" if idle else self.db.vacuum(analyze=True)
+        return Optimized(before, self._size_on_disk(), (problem,) if problem else ())
+
+    def _size_on_disk(self) -> int:
+        return int(self.db.value(_SIZE))
 
     def settle(self) -> None:
         """Finish what the server puts off after writes, as only the owner can."""

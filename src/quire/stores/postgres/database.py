@@ -43,6 +43,9 @@ _MAX_CONNECTIONS = 4
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Which library it is. One that was restored has the same id, and tables with other numbers.
 _IDENTITY = "(SELECT value FROM quire.facts WHERE name = 'id'), 'quire.facts'::regclass::oid"
+_TABLES = (
+    "SELECT quote_ident(relname) FROM pg_class WHERE relnamespace = 'quire'::regnamespace AND relkind = 'r'"
+)
 _GENERATION = f"SELECT (SELECT sum(generation) FROM quire.writes), {_IDENTITY}"
 _REPLACED = "was replaced by another library during this work. Do it again, so that it goes into that one."
 CHUNK_ID = f"c.document << {CHUNK_BITS} | c.index"  # the id of a chunk `c`
@@ -340,17 +343,24 @@ class PostgresDatabase:
             time.sleep(wait)
             wait = min(2 * wait, 2.0)
 
-    def vacuum(self) -> None:
-        """Have the server take back the room of deleted rows. Only the owner of the tables can."""
+    def vacuum(self, *, analyze: bool = False) -> str:
+        """Have the server take back the room of deleted rows; returns why it did not, if so.
+
+        Only the owner of the tables can. `analyze` also counts what the planner goes by.
+        """
+        if not self.is_owner:
+            return "Only the owner of the tables can have the server vacuum them"
         db = self._connection()
         try:
             db.autocommit = True
-            for table in ("documents", "sections", "chunks", "words", "vectors", "remembered", "vocabulary"):
-                db.execute(f"VACUUM quire.{table}")
+            for (table,) in db.execute(_TABLES).fetchall():
+                db.execute(f"VACUUM {'(ANALYZE) ' if analyze else ''}quire.{table}")
         except psycopg.Error as problem:
             log.info("not vacuumed: %s", message_of(problem))
+            return f"The server did not vacuum: {message_of(problem)}"
         finally:
             self._pool.putconn(db)
+        return ""
 
 
 class PostgresPart:

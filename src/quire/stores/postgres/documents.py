@@ -18,7 +18,7 @@ from quire.errors import Damaged
 from quire.progress import Progress, Silent
 from quire.result import Node
 from quire.stores.checks import is_intact
-from quire.stores.filters import Filters
+from quire.stores.filters import Filters, Slice
 from quire.stores.ids import with_id
 from quire.stores.postgres import pieces, terms, versions
 from quire.stores.postgres.database import (
@@ -156,13 +156,15 @@ class PostgresDocuments(PostgresWords, PostgresVectors, PostgresLinks, PostgresO
 
     # ---------------------------------------------------------------------------------- reading
 
-    def documents(self, filters: Filters) -> list[DocumentRow]:
-        """Documents by collection and path."""
-        where, args = conditions(filters)
+    def documents(self, filters: Filters, page: Slice | None = None) -> list[DocumentRow]:
+        """Documents by collection and path, or one page of them."""
+        (where, args), order = conditions(filters), "d.collection, d.path, d.kind"
+        where = where or "true"
+        if page:
+            where += f" AND d.collection = %s AND d.kind = %s AND d.path {'>='[: 1 + page.has_path]} %s"
+            args, order = [*args, *page[:3], page.limit], "d.path LIMIT %s"
         rows = self.db.rows(
-            f"SELECT {_DOCUMENT} FROM quire.documents AS d WHERE {where or 'true'}"
-            " ORDER BY d.collection, d.path, d.kind",
-            args,
+            f"SELECT {_DOCUMENT} FROM quire.documents AS d WHERE {where} ORDER BY {order}", args
         )
         return [DocumentRow(*row) for row in rows]
 

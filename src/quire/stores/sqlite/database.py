@@ -45,7 +45,9 @@ _ADD_FACTS = (
 )
 # Of a library that was made with secure_delete, or rewritten since: nothing deleted is left in its pages.
 NOTHING_TO_ERASE = "INSERT OR REPLACE INTO facts VALUES ('erased', '1')"
+USE_AUTO_VACUUM = "PRAGMA auto_vacuum = INCREMENTAL"  # for a file that is empty, or about to be rewritten
 _REPAIR = "To find out more, and to repair it: quire doctor"
+_MOST_OPEN = 16  # texts of a snapshot
 _REPLACEMENTS = 20  # of the file while a transaction is begun
 
 
@@ -65,12 +67,28 @@ class FileConnection(FileOpener):
         self.path = path
         self._work, self._is_closed = _Work(), False
         self.read_only, self._is_open = "", False
+        self._is_reading, self._texts_open = False, dict[int, sqlite3.Blob]()  # by the row of a document
         self._file: OpenFile | None = None  # None also while it is being opened, and where there is no file
         self._db: sqlite3.Connection
 
     def _forget(self) -> None:
         """Drop what is cached of the content."""
         self._known: State | None = None
+
+    def _text(self, row: int) -> sqlite3.Blob:
+        """A handle of a document's text, which stays open until the snapshot ends.
+
+        SQLite walks through a text to a place in it; a handle knows the way that it has gone.
+        """
+        if row not in self._texts_open:
+            if len(self._texts_open) == _MOST_OPEN:
+                self._texts_open.pop(next(iter(self._texts_open))).close()
+            self._texts_open[row] = self._db.blobopen("documents", "source", row, readonly=True)
+        return self._texts_open[row]
+
+    def _close_texts(self) -> None:
+        while self._texts_open:
+            self._texts_open.popitem()[1].close()
 
     def _roll_back(self) -> None:
         if self._is_open and self._db.in_transaction:  # a full disk has rolled back already
@@ -131,6 +149,7 @@ class FileConnection(FileOpener):
     def _drop(self) -> None:
         """Close the connection, unless that would harm a file that replaced its own."""
         self._is_open, file = False, self._file
+        self._close_texts()
         if file is None:
             self._db.close()
         elif self._may_close(file):
@@ -267,7 +286,7 @@ class SqliteDatabase(FileConnection):
         if version:
             with closing(sqlite3.connect(f"{self.path}.schema-{version}.backup")) as copy:
                 self.db.backup(copy)  # a copy of the file alone would lack what is still in the log
-        self._use_log()
+        self._use_log(is_new=not version)
         with self._transaction():
             self._check_ids(self.db)
             done = self._value("PRAGMA user_version")  # another process may have been quicker
@@ -279,11 +298,16 @@ class SqliteDatabase(FileConnection):
             self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self.db.execute(f"PRAGMA user_version = {migrate.newest('sqlite')}")
 
-    def _use_log(self) -> None:
-        """Switch the file to write-ahead logging. SQLite does not wait for a lock here, so we do."""
+    def _use_log(self, *, is_new: bool) -> None:
+        """Switch the file to write-ahead logging. SQLite does not wait for a lock here, so we do.
+
+        A new file can give back pages. That must be said before anything else is written.
+        """
         until = time.monotonic() + files.BUSY_SECONDS
         while True:
             try:
+                if is_new:
+                    self.db.execute(USE_AUTO_VACUUM)
                 self.db.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as problem:
                 if "locked" not in str(problem) or time.monotonic() > until:
@@ -352,6 +376,7 @@ class SqliteDatabase(FileConnection):
             return
         try:
             self._begin("BEGIN")
+            self._is_reading = True
             yield
         except sqlite3.DatabaseError as problem:
             if type(problem) not in _FAULTS:
@@ -362,6 +387,8 @@ class SqliteDatabase(FileConnection):
                 raise
             raise self._error(f"is damaged: {wrong[0]}. {_REPAIR}") from problem
         finally:
+            self._is_reading = False
+            self._close_texts()
             self._roll_back()
 
     def check(self) -> list[str]:

@@ -7,6 +7,7 @@ cannot part them.
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -16,7 +17,7 @@ from quire.address import id_of, key_of_id, of_document
 from quire.links import tag_key
 from quire.result import Node
 from quire.stores.checks import is_intact, row_check
-from quire.stores.filters import Filters
+from quire.stores.filters import Filters, Slice
 from quire.stores.ids import chunk_keys, section_keys, with_id
 from quire.stores.rows import CHUNK_BITS, ChunkRow, DocumentRow, Prepared, SectionRow, SourceRow
 from quire.stores.sqlite.database import CHUNK_COLUMNS
@@ -175,13 +176,14 @@ class SqliteDocuments(SqliteOriginals):
 
     # ---------------------------------------------------------------------------------- reading
 
-    def documents(self, filters: Filters) -> list[DocumentRow]:
-        """Documents by collection and path."""
-        where, args = conditions(filters)
+    def documents(self, filters: Filters, page: Slice | None = None) -> list[DocumentRow]:
+        """Documents by collection and path, or one page of them."""
+        (where, args), order = conditions(filters), "collection, path, kind"
+        if page:
+            where = [*where, f"d.collection = ? AND d.kind = ? AND d.path {'>='[: 1 + page.has_path]} ?"]
+            args, order = [*args, *page[:3], page.limit], "path LIMIT ?"
         condition = f"WHERE {' AND '.join(where)}" if where else ""
-        rows = self.db.execute(
-            f"SELECT {_DOCUMENT} FROM documents AS d {condition} ORDER BY collection, path, kind", args
-        )
+        rows = self.db.execute(f"SELECT {_DOCUMENT} FROM documents AS d {condition} ORDER BY {order}", args)
         return [DocumentRow(*row) for row in rows]
 
     def document(self, collection: str | None, path: str) -> DocumentRow | None:
@@ -215,10 +217,11 @@ class SqliteDocuments(SqliteOriginals):
 
     def passage(self, row: int, start: int, end: int) -> str:
         """The text between two byte offsets of a document, without reading the rest."""
-        with self.db.blobopen("documents", "source", row, readonly=True) as source:
-            beginning = source.read(2)
-            source.seek(start)
-            return passage_of(source.read(end - start), beginning)
+        with self.reading():
+            if self._is_reading:
+                return _part(self._text(row), start, end)
+            with self._db.blobopen("documents", "source", row, readonly=True) as source:  # it may be replaced
+                return _part(source, start, end)
 
     def sections(self, row: int) -> list[SectionRow]:
         """The sections of a document, in order."""
@@ -276,6 +279,13 @@ class SqliteDocuments(SqliteOriginals):
         for row, tag in self._in("SELECT document, tag FROM tags WHERE document", rows):
             found.setdefault(row, []).append(tag)
         return {row: tuple(sorted(tags)) for row, tags in found.items()}
+
+
+def _part(source: sqlite3.Blob, start: int, end: int) -> str:
+    source.seek(0)
+    beginning = source.read(2)
+    source.seek(start)
+    return passage_of(source.read(end - start), beginning)
 
 
 def _now() -> int:

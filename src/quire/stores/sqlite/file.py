@@ -8,7 +8,6 @@ this process has on it; files that are not libraries stay unchanged; nothing her
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import stat
 import threading
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quire import later
 from quire.errors import LibraryError, LibraryHeld
 from quire.stores import migrate
 
@@ -44,7 +44,7 @@ ADD_WRITE = (
     "UPDATE facts SET value = substr((CAST(value AS INTEGER) + 1) || ':' || lower(hex(randomblob(4)))"
     " || ' ' || value, 1, 900) WHERE name = 'history'"  # longer ones would need a page of their own
 )
-_WRITE = re.compile(r"[0-9]+(:|$)")  # the beginning of each in a history; the last may be cut off
+_WRITE = later.pattern(r"[0-9]+(:|$)")  # the beginning of each in a history; the last may be cut off
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")  # the beginning of a journal
 _SMALLEST = 512  # bytes of a database: a page. SQLite takes a file of one byte for an empty one
 READ_ONLY = "the file or its folder is read-only"

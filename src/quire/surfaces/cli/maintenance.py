@@ -1,4 +1,4 @@
-"""`quire status`, `copy`, `doctor`, `backup`, `restore`, `embed` and `promote`: look after a library."""
+"""`quire status`, `copy`, `doctor`, `optimize`, `backup`, `restore`, `embed`, `promote`: tend a library."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ _REPAIRED = "To see how the library is now: quire doctor"
 
 @quire.command()
 @options.library_option
-@click.option("--deep", is_flag=True, help="Also compare the text of every document with its checksum.")
+@click.option("--check", is_flag=True, help="Also check the file and its indexes, which takes time.")
+@click.option("--deep", is_flag=True, help="Check, and compare the text of every document with its checksum.")
 @options.json_flag
-def status(library: str | None, deep: bool, as_json: bool) -> None:
-    """Say what is in a library, and whether it is sound.
+def status(library: str | None, check: bool, deep: bool, as_json: bool) -> None:
+    """Say what is in a library, at once; with --check also whether its file is sound.
+
+    `quire doctor` looks for all that can be wrong.
 
     \b
     Examples:
       quire status
-      quire status --deep
+      quire status --check
       quire status --json
     """
     from quire.surfaces import render
 
     with opening.open_library(library) as opened, output.progress_bar() as bar:
-        counts, wrong = opened.status(), opened.store.check()
-        if deep:
+        counts, wrong = opened.status(), opened.store.check() if check or deep else None
+        if deep and wrong is not None:
             repair = "To repair it: quire doctor --repair"
             wrong += [f"{address} is not what was written. {repair}" for address in opened.damaged(bar)]
         shown = render.status_json(opened.url, counts, wrong, opened.unembeddable())
@@ -117,6 +120,33 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
     is_damaged = any(finding.part in ("file", "document") for finding in found)
     has_lost = done is not None and bool(done.lost or done.notes)
     sys.exit(render.FAILED if is_damaged else render.PARTLY if has_lost else render.DONE)
+
+
+@quire.command()
+@options.library_option
+@options.json_flag
+def optimize(library: str | None, as_json: bool) -> None:
+    """Make a library small and fast: merge its index, and give back the space of what was deleted.
+
+    Watching programs and servers give back space by themselves when they are idle. A library that an older
+    Quire made is written anew, which needs as much space again for a while. On PostgreSQL the server
+    vacuums and analyzes the library's tables.
+
+    \b
+    Examples:
+      quire optimize
+      quire optimize -L postgresql://quire@db.example.com/quire --json
+    """
+    from quire.surfaces import render
+
+    with opening.open_library(library) as opened:
+        done = opened.optimize()
+    if as_json:
+        output.print_json(render.optimized_json(done))
+    else:
+        click.echo(render.optimized_line(done))
+    for told in done.notes:
+        output.note(f"{told}.")
 
 
 @quire.command()

@@ -8,14 +8,15 @@ from typing import Any, TypeVar
 
 import click
 
+from quire import later
 from quire.settings import LIBRARY
 from quire.surfaces.cli import output
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # A dash and a word is part of a query: it excludes that word. Options of several letters have two dashes.
-_EXCLUDED = re.compile(r"-(?:[^\W\d_]{3,}(?:\s.*)?|[^\W\d][\w.-]+:.+|[\"“„«「].+)", re.DOTALL)
-_SHORT = re.compile(r"-[a-zA-Z]{1,2}")  # `-f` and `-rf` of a command that was typed as a query
+_EXCLUDED = later.pattern(r"-(?:[^\W\d_]{3,}(?:\s.*)?|[^\W\d][\w.-]+:.+|[\"“„«「].+)", re.DOTALL)
+_SHORT = later.pattern(r"-[a-zA-Z]{1,2}")  # `-f` and `-rf` of a command that was typed as a query
 _DASH = "\ue000"  # replaces the dash while options are parsed
 
 file_name = click.Path(readable=False, allow_dash=True)  # which may hold any bytes

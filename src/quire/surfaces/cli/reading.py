@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from quire.result import Reading
     from quire.stores import DocumentRow
     from quire.tree import Tree
+
+_PAGE = 500  # documents that are read and shown at a time
 
 
 @quire.command()
@@ -198,27 +201,43 @@ def list_documents(
     from quire.stores.filters import described
     from quire.surfaces import render
 
+    listed = 0
     with opening.open_library(library) as opened:
-        rows = opened.documents(collection, paths=paths, tags=tags, where=where, kind=kind)
-        if collection is not None and not opened.documents(collection):
-            raise no_collection(collection, opened.store.collections())
         known = opened.store.collections()
-    versions = releases.versions_of(known)
-    newest = {some[0] for some in versions.values()}
-    for row in rows:
-        if as_json:
-            output.print_json(render.document_json(row) | _version_json(row, newest))
-        else:
-            size = f"about {render.counted(render.reading_tokens(row), 'token')}"
-            mark = ", newest version" if row.collection in newest else ""
-            click.echo(f"{render.line(row.address)}  {render.line(row.title)}  ({size}{mark})")
+        versions = releases.versions_of(known)
+        newest = {some[0] for some in versions.values()}
+        given = partial(opened.documents, collection, paths=paths, tags=tags, where=where, kind=kind)
+        for rows in _pages(given):
+            listed += len(rows)
+            click.echo("\n".join(_listed(row, newest, as_json) for row in rows))
+        if not listed and collection is not None and not opened.documents(collection, limit=1):
+            raise no_collection(collection, known)
     told = _versions_line(versions) if collection is None else releases.note_newest(collection, known)
     if told:
         output.note(render.line(told))
-    if not rows and (paths or tags or where or kind):
+    if not listed and (paths or tags or where or kind):
         among = filters_of(collection, paths, tags, where)
         output.note(render.line(f"No document {described(among, kind or '')}"))
         sys.exit(render.NOTHING)
+
+
+def _pages(documents: Callable[..., list[DocumentRow]]) -> Iterator[list[DocumentRow]]:
+    """What a call returns, some at a time: a library may have more documents than fit in memory."""
+    rows = documents(limit=_PAGE)
+    while rows:
+        yield rows
+        rows = documents(after=rows[-1], limit=_PAGE)
+
+
+def _listed(row: DocumentRow, newest: Container[str], as_json: bool) -> str:
+    """The line of a document in a list."""
+    from quire.surfaces import render
+
+    if as_json:
+        return render.as_json(render.document_json(row) | _version_json(row, newest))
+    size = f"about {render.counted(render.reading_tokens(row), 'token')}"
+    mark = ", newest version" if row.collection in newest else ""
+    return f"{render.line(row.address)}  {render.line(row.title)}  ({size}{mark})"
 
 
 def _version_json(row: DocumentRow, newest: Container[str]) -> dict[str, Any]:

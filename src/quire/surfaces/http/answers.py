@@ -101,6 +101,7 @@ StateForm = _like(
     Counts,
     library=str,
     not_embedded=dict[str, str],
+    checked=bool,
     problems=list[str],
     version=str,
     read_only=bool,

@@ -176,7 +176,7 @@ def sources(library: Library, _: ask.NoArguments) -> dict[str, Any]:
 
 def status(library: Library, asked: ask.Looking) -> dict[str, Any]:
     """What is in the library, and what is wrong with it."""
-    problems = library.store.check() if asked.check else []
+    problems = library.store.check() if asked.check else None
     return render.status_json(library.url, library.status(), problems, library.unembeddable())
 
 
@@ -184,7 +184,7 @@ def empty_status(url: str) -> dict[str, Any]:
     """The status of a library that is not there yet."""
     from quire.stores import Counts
 
-    return render.status_json(url, Counts(0, 0, 0, 0, {}), [], {})
+    return render.status_json(url, Counts(0, 0, 0, 0, {}), None, {})
 
 
 def map_documents(library: Library, asked: ask.Area) -> dict[str, Any]:

@@ -268,7 +268,8 @@ def list_documents(library: Library, asked: List) -> Answer:
     """Documents as text and as data, the same ones in both."""
     with library.store.reading():
         page = page_of("list", asked, library, library.store.version())
-        name, narrowed = asked.collection or None, {"paths": asked.paths, "tags": asked.tags}
+        name = asked.collection or None
+        narrowed: dict[str, Any] = {"paths": asked.paths, "tags": asked.tags}
         rows = library.documents(name, **narrowed, kind=asked.kind or None)
         if name and not rows and not library.documents(name):
             raise no_collection(name, library.store.collections())
@@ -332,7 +333,7 @@ def status(library: Library | None, asked: Status, about: dict[str, Any], settin
     if library is not None:
         with library.store.reading():
             counts, refused = library.status(), library.unembeddable()
-    shown = render.status_json(about["library"], counts, [], refused) | about
+    shown = render.status_json(about["library"], counts, None, refused) | about
     shown["collections"] = {_short(page, name): n for name, n in [*counts.collections.items()][:_MOST_SHOWN]}
     shown["not_embedded"] = {
         _short(page, a): _short(page, why) for a, why in [*refused.items()][:_MOST_SHOWN]
@@ -346,7 +347,7 @@ def status(library: Library | None, asked: Status, about: dict[str, Any], settin
     left = len(counts.collections) - len(shown["collections"])
     lines += [f"{left:,} more collections, which list shows"] if left else []
     lines += [", ".join(f"{name}: {value}" for name, value in job.items()) for job in shown["jobs"]]
-    del shown["problems"]  # they are not looked for here: that would take long
+    del shown["checked"], shown["problems"]  # they are not looked for here: that would take long
     rows = list(map(item, lines))
     return Answer(page.rows("What the library holds:", rows, len(rows), cursors=False)[0], shown)
 

@@ -408,7 +408,7 @@ async def _watched(job: Job, work: asyncio.Future[Answer], context: RequestConte
 
 def _resources(cursor: str, library: Library) -> ListResourcesResult:
     """Documents, a hundred at a time, without titles: these are text of documents."""
-    from quire.ingest.named import DOCUMENTS
+    from quire.sources.entries import DOCUMENTS
 
     with library.store.reading():
         version = library.url, library.store.version()
