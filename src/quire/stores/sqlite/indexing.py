@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from quire.stores.rows import CHUNK_BITS
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _TIERS = (128, 1024, 8192, 32768)  # chunks: segments between two of these are merged with each other
+_AT_ONCE = 4096  # chunks whose terms are in memory: those of a large document take a multiple of its text
 _MERGED = 4  # segments of one size
 _NOTE_SEGMENT = (
     "INSERT INTO facts VALUES ('last_segment', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -31,12 +33,12 @@ class IndexWriter(IndexTables):
 
     def __init__(self, db: sqlite3.Connection, suffix: str = "") -> None:
         super().__init__(db, suffix)
-        self._added: dict[int, list[ChunkTerms]] = {}  # by document
+        self._added: dict[int, Iterable[ChunkTerms]] = {}  # by document
         self._removed: list[int] = []  # documents
 
     def add(self, document: int, rows: Iterable[ChunkTerms]) -> None:
         """Add the chunks of a document, at the end of the transaction."""
-        self._added[document] = list(rows)
+        self._added[document] = rows  # a large document unpacks them when they are written
 
     def remove(self, document: int) -> None:
         """Remove the chunks of a document, at the end of the transaction."""
@@ -49,12 +51,12 @@ class IndexWriter(IndexTables):
 
     def flush(self) -> None:
         """Write what was added and removed, and merge what has become many segments."""
-        removed, rows = self._removed, [row for _, own in sorted(self._added.items()) for row in own]
+        removed, added = self._removed, self._added
+        rows = (row for document in sorted(added) for row in added[document])
         self.drop_pending()
         if removed:
             self._remove(removed)
-        for start in range(0, len(rows), segments.LARGEST):
-            some = rows[start : start + segments.LARGEST]
+        while some := list(islice(rows, _AT_ONCE)):
             self._write(segments.build(some))
             coded = ((row[0], orders.coded(*row[1:])) for row in some)
             self.db.executemany(f"INSERT INTO {self._orders} VALUES (?, ?)", coded)
