@@ -262,7 +262,7 @@ assert (report.added, report.failed) == (1, []), report
 peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 print(sum(peaks) * (1 if sys.platform == "darwin" else 1024))
 """
-_TIMES = 14  # its size that a document of 20 MB takes: 10 measured, with a worker process; 25 without packing
+_TIMES = 17  # its size that a document of 20 MB takes: 14 measured, with a worker process; 25 without packing
 
 
 def _peak(folder: Path, name: str, size: int) -> int:
