@@ -172,10 +172,25 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
 
 
 @needs_fleet
-def test_a_cluster_that_is_not_there_is_named_at_once() -> None:
+def test_a_cluster_that_is_not_there_is_named_at_once(tmp_path: Path) -> None:
     """Ray itself would try for minutes."""
-    with pytest.raises(LibraryError, match=r"fleet 127.0.0.1:1: cannot be reached: .*refused"):
-        Fleet("127.0.0.1:1").start()
+    (tmp_path / "a.md").write_text("# A\n")
+    given = ("add", "--fleet", "127.0.0.1:1", "a.md", "-L", "postgresql://127.0.0.1:1/none")
+    _, err = run(tmp_path, *given, code=4)
+    assert "fleet 127.0.0.1:1: cannot be reached" in err
+    assert "refused" in err
+
+
+@needs_fleet
+def test_a_process_is_in_one_cluster_at_a_time(fleet: Fleet) -> None:
+    """An address is never ignored: who has joined one says auto."""
+    for address in ("127.0.0.1:1", "local:3"):
+        with pytest.raises(SettingError, match="Say auto"):
+            Fleet(address).start()
+    with Fleet("auto") as same:
+        same.start()
+    fleet.start()
+    assert fleets.address_of()  # it is left to who joined it
 
 
 def test_a_batch_is_small_and_files_that_may_grow_go_together() -> None:

@@ -46,12 +46,13 @@ def embed(
     progress: Progress | None = None,
     documents: Sequence[int] = (),
     within: float = math.inf,
-    together: int = _BATCH,
+    together: int = 0,
 ) -> Embedded:
     """Embed every chunk that has no vector of a model. Searches use the model once all chunks have one.
 
     If `documents` are given, only theirs are embedded. If all would take longer than `within` seconds, the
-    run ends as soon as that is known. `together` chunks are embedded at once. Raises EmbeddingError if the
+    run ends as soon as that is known. If `together` is set, so many chunks are embedded
+    at once. Raises EmbeddingError if the
     model cannot be used; earlier vectors are kept.
     """
     started, progress = time.monotonic(), progress or Silent()
@@ -59,7 +60,7 @@ def embed(
     missing = store.count_unembedded(model)
     log.info("embedding %d chunks with %s", missing, model.name)
     progress.begin(f"embedding with {model.name}", missing, "chunks")
-    run, pace, after = _Run(store, embedder, model), _Pace(missing, within, together), -1
+    run, pace, after = _Run(store, embedder, model), _Pace(missing, within, together or _BATCH), -1
     while not pace.is_too_slow and (chunks := store.unembedded(model, pace.size, after, documents)):
         run.batch(chunks)
         after = chunks[-1].chunk

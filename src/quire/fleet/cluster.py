@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -80,6 +81,11 @@ def join(address: str) -> Cluster:
     count = check_address(address)
     if find_spec("ray") is None:
         raise MissingExtra("A fleet", "ray")
+    ray = import_module("ray") if "ray" in sys.modules else None
+    if ray and ray.is_initialized() and address != "auto":
+        raise SettingError(
+            "fleet", f"this process is part of a cluster already, and not of {address}. Say auto"
+        )
     before = _set({**_QUIET, **(_own_token() if count else {})})
     folder = tempfile.mkdtemp(prefix="quire-fleet-", dir=_short_folder()) if count else ""
     ray = import_module("ray")
