@@ -427,7 +427,7 @@ try:
     cli.main()
 except SystemExit as ended:
     assert not ended.code
-print(sorted({"numpy", "onnxruntime", "httpx2"} & set(sys.modules)))
+print(sorted({"onnxruntime", "httpx2", "quire.embed.static"} & set(sys.modules)))
 """
 
 

@@ -294,6 +294,7 @@ def messages(*, of_all: bool = False) -> Iterator[tuple[str, str]]:
             "surfaces/user_service",
             "surfaces/clients",
             "surfaces/completion",
+            "library/evaluating",  # no tool evaluates
             "surfaces/insertions",
             "__main__",
         )

@@ -324,7 +324,7 @@ def test_h15_a_promotion_is_of_a_document_and_all_its_chunks(library: quire.Libr
         assert found == {"long.md": level, "other.md": "standard"}
     for chunk in library.chunks(row.id):
         for name in (chunk.id, chunk.address):
-            with pytest.raises(quire.SettingError, match="is of whole documents"):
+            with pytest.raises(quire.SettingError, match="applies to whole documents"):
                 library.promote(name, "standard")
     with pytest.raises(quire.SettingError, match="there is no 'urgent'"):
         library.promote(row.id, "urgent")
