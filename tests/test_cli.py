@@ -290,9 +290,9 @@ def test_help_shows_examples_and_the_version_is_one() -> None:
     out, _ = run("--help")
     commands = re.findall(r"^  (\w+) ", out.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE)
     wanted = (
-        "add backup chunk chunks context copy doctor embed export forget import init keys learn links list"
-        " mcp promote read recall refresh remember remove restore search serve sources status toc trust watch"
-        " where"
+        "add backup chunk chunks config context copy doctor embed eval export forget import init keys learn"
+        " links list mcp optimize promote read recall refresh remember remove restore search serve sources"
+        " status toc trust watch where"
     )
     assert commands == wanted.split()
     for command in commands:
