@@ -373,7 +373,7 @@ def test_the_doctor_on_the_command_line(place: Path) -> None:
     damage(place, "2.md")
     out = run(place.parent, "doctor", "-L", "library.db", code=4)[0]
     assert "docs:2.md" in out
-    assert "quire doctor --repair" in out
+    assert "quire doctor -L library.db --repair" in out
     said = json.loads(run(place.parent, "doctor", "--repair", "--json", "-L", "library.db")[0])
     assert (said["findings"], said["repaired"]["again"]) == ([], 1)
     assert "docs:2.md" in run(place.parent, "list", "-L", "library.db")[0]

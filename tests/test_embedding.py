@@ -485,8 +485,8 @@ def test_adding_where_the_model_fails_keeps_what_was_added(place: Path, tiny: Ti
 def test_interrupting_says_how_to_go_on(place: Path, tiny: Tiny, run: Run) -> None:
     """Issue: Ctrl-C keeps what was embedded."""
     tiny.breaks = failing_after(2, KeyboardInterrupt())
-    assert "type the same to go on" in run("add", "zoo", code=130)[1]
-    assert "type the same command to go on" in run("embed", code=130)[1]
+    assert "To go on, type the same command." in run("add", "zoo", code=130)[1]
+    assert "To go on, type the same command" in run("embed", code=130)[1]
     tiny.breaks = lambda: None
     assert run("embed")[0].startswith("4 chunks embedded with tiny: ")
     assert json.loads(run("status", "--check", "--json")[0])["problems"] == []

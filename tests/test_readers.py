@@ -740,7 +740,7 @@ def test_the_pdf_files_of_a_site_wait_for_the_optional_part(
         how = without_pdf(patched)
         report = library.add(home, site=True)
         assert (report.added, report.failed) == (1, [])
-        assert [told for told in report.warnings if "left" in told] == [
+        assert [told for told in report.warnings if "not followed" in told] == [
             f"2 links were not followed: .pdf files need an optional part ({how}), such as {home}plant.pdf"
         ]
         assert "/docs/plant.pdf" not in web.paths()
