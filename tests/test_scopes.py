@@ -218,7 +218,7 @@ def test_a_key_is_withdrawn_by_name_or_id(library: Library) -> None:
         ({"name": "a", "collections": []}, "Name at least one"),
         ({"name": "a", "collections": ["x@*"]}, "Name each of them"),
         ({"name": "a", "collections": ["x"], "level": "admin"}, "whole library"),
-        ({"name": "a", "expires": "2020-01-01"}, "is over"),
+        ({"name": "a", "expires": "2020-01-01"}, "in the past"),
         ({"name": "a", "expires": "soon"}, "is no time"),
         ({"name": "a", "expires": "999999w"}, "too long"),
     ],
