@@ -27,6 +27,14 @@ _GROUPS = {
 }
 
 
+_ABOUT = {
+    "Functions": "They cut a text without a library.",
+    "Libraries": "A library is opened with `Library.open`, or with `AsyncLibrary.open` in an event loop.",
+    "Errors": "All are a `QuireError`.",
+    "What they take and return": "Do not change them: most are immutable.",
+}
+
+
 def names() -> dict[str, list[str]]:
     """The exported names by group."""
     groups = {title: list(found) for title, found in _GROUPS.items()}
@@ -42,7 +50,7 @@ def page() -> str:
     """The whole page."""
     parts = [_TOP]
     for title, found in names().items():
-        parts.append(f"## {title}\n")
+        parts.append(f"## {title}\n\n{_ABOUT[title]}\n")
         parts += [entry(name) for name in found]
     return "\n".join(parts)
 

@@ -149,7 +149,7 @@ def test_a_library_in_a_file_has_one_writer(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n")
     _, err = run(tmp_path, "add", "--fleet", "local", "a.md", "-L", "quire.db", code=2)
     assert "needs a library on PostgreSQL" in err
-    assert "quire copy --to postgresql://" in err
+    assert "--to postgresql://" in err
     assert not (tmp_path / "quire.db").exists()
     with Library.open(":memory:", create=True) as library, pytest.raises(SettingError, match="PostgreSQL"):
         library.add(tmp_path, fleet=Fleet("local"))

@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.chunkers.base import Chunk
     from quire.context import Passage
     from quire.copying import Copied
-    from quire.doctor import Problem, Repaired
     from quire.embedding import Embedded
     from quire.ingest.plan import Plan
     from quire.ingest.report import Report
@@ -38,7 +37,7 @@ if TYPE_CHECKING:  # a command that needs no library loads none
     from quire.result import Result
     from quire.searcher import Found
     from quire.sources.files import Skipped
-    from quire.stores import Counts, DocumentRow, Optimized, SourceRow
+    from quire.stores import Counts, DocumentRow, SourceRow
     from quire.sync import Changes
     from quire.tree import Tree
 
@@ -375,16 +374,6 @@ def plans_code(plans: Sequence[Plan]) -> int:
     return PARTLY if any(plan.takes_in for plan in plans) else FAILED
 
 
-def optimized_json(done: Optimized) -> dict[str, Any]:
-    """What `quire optimize --json` prints."""
-    return {"freed": done.freed, **asdict(done)}
-
-
-def optimized_line(done: Optimized) -> str:
-    """What `quire optimize` prints."""
-    return f"{counted(done.freed, 'byte')} given back: {counted(done.after, 'byte')} of {done.before:,} left"
-
-
 def copied_line(done: Copied) -> str:
     """What a copy did, in a sentence."""
     parts = [f"{counted(done.documents, 'document')} copied"]
@@ -485,21 +474,3 @@ def pending_line(report: Report) -> str:
     hours = round(minutes / 60)
     about = counted(minutes, "minute") if minutes < 90 else counted(hours, "hour")
     return f"Searchable now. Deeper meaning: quire embed (about {about})"
-
-
-def doctor_lines(found: Sequence[Problem], done: Repaired | None, versions: dict[str, str]) -> Iterable[str]:
-    """What `quire doctor` prints."""
-    yield f"Quire {versions['quire']}, Python {versions['python']}, {versions['database']}"
-    if done:
-        yield f"Repaired: {counted(done.documents, 'document')} taken over, {done.again:,} read again."
-        yield f"The old library is kept in {line(done.kept)}"
-        yield from (f"lost  {line(address)}" for address in done.lost)
-        yield from [f"What could be read of damaged documents is in {line(done.saved)}"] if done.saved else []
-        yield from map(line, done.notes)
-    for finding in found:
-        yield f"{finding.part}: {line(finding.problem)}"
-        yield f"  To repair it: {line(finding.fix)}"
-    if not found:
-        now = "The library is sound now" if done else "All is well"
-        but = ", except for what is named above" if done and (done.lost or done.notes) else ""
-        yield f"{now}: the file, its indexes, every text and every span{but}."

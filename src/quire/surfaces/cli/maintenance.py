@@ -105,7 +105,7 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
     from dataclasses import asdict
 
     from quire import doctor as doctors
-    from quire.surfaces import render
+    from quire.surfaces import render, tended
 
     url = opening.library_url(library)
     with output.stopping(lambda: _REPAIRED if repair else "") as bar:
@@ -116,7 +116,7 @@ def doctor(library: str | None, repair: bool, as_json: bool) -> None:
         findings, repaired = [asdict(finding) for finding in found], asdict(done) if done else None
         output.print_json({"findings": findings, "repaired": repaired, "versions": versions})
     else:
-        click.echo(output.with_library("\n".join(render.doctor_lines(found, done, versions))))
+        click.echo(output.with_library("\n".join(tended.doctor_lines(found, done, versions))))
     is_damaged = any(finding.part in ("file", "document") for finding in found)
     has_lost = done is not None and bool(done.lost or done.notes)
     sys.exit(render.FAILED if is_damaged else render.PARTLY if has_lost else render.DONE)
@@ -137,14 +137,14 @@ def optimize(library: str | None, as_json: bool) -> None:
       quire optimize
       quire optimize -L postgresql://quire@db.example.com/quire --json
     """
-    from quire.surfaces import render
+    from quire.surfaces import tended
 
     with opening.open_library(library) as opened:
         done = opened.optimize()
     if as_json:
-        output.print_json(render.optimized_json(done))
+        output.print_json(tended.optimized_json(done))
     else:
-        click.echo(render.optimized_line(done))
+        click.echo(tended.optimized_line(done))
     for told in done.notes:
         output.note(f"{told}.")
 
