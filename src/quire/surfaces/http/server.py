@@ -6,6 +6,7 @@ and jobs stop between two transactions.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -69,6 +70,7 @@ def serve(
     sys.stderr.flush()
     log_to_stderr()
     when_ready(url)
+    gc.freeze()  # what was imported stays: looking through it again takes up to a tenth of a second
     with suppress(KeyboardInterrupt):
         anyio.run(partial(server.serve, sockets=[listener]))
     if not libraries.close(_END):
