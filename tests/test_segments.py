@@ -72,7 +72,7 @@ def by_fts5(db: sqlite3.Connection, match: WordQuery) -> dict[int, float]:
         )
     if match.without:
         expression = f"({expression}) NOT ({either(match.without)})"
-    score = f"-bm25(words, {', '.join(map(str, COLUMN_WEIGHTS))}) / {match.times}"
+    score = f"-bm25(words, {', '.join(map(str, COLUMN_WEIGHTS))}) / {2 if match.others else 1}"
     return dict(db.execute(f"SELECT rowid, {score} FROM words WHERE words MATCH ?", (expression,)).fetchall())
 
 

@@ -15,8 +15,7 @@ from quire.query import Query, Term
 
 COLUMN_WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
 PAIRS = 0.3  # share of the words' score for words that are adjacent in a chunk as in the query
-# A term in more than this share of the chunks ranks, but does not match: in a library of so many chunks
-# and more. Measured by bench/search.py: the ten best stay the same in 98 of 100.
+# A term in more than this share of the chunks tells little of a chunk: in a library of so many chunks and more.
 COMMON_SHARES = ((50_000, 0.05), (2000, 0.10))
 
 _EVERYWHERE = (0, 1, 2)
@@ -53,11 +52,6 @@ class WordQuery:
     def ranking(self) -> tuple[Phrase, ...]:
         """All phrases that count for the score."""
         return (*(phrase for group in self.needed for phrase in group), *self.rare, *self.others)
-
-    @property
-    def times(self) -> int:
-        """How many times each counts: 2 if some phrases only rank, as a database may write each twice."""
-        return 2 if self.others else 1
 
 
 def common_share(chunks: int) -> float:
