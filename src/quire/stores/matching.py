@@ -15,7 +15,7 @@ from quire.query import Query, Term
 
 COLUMN_WEIGHTS = (10.0, 2.0, 1.0)  # of a match in the heading, in the headings above it, in the text
 PAIRS = 0.3  # share of the words' score for words that are adjacent in a chunk as in the query
-# A term in more than this share of the chunks tells little of a chunk: in a library of so many chunks and more.
+# A term in more than this share of the chunks tells little: in a library of so many chunks and more.
 COMMON_SHARES = ((50_000, 0.05), (2000, 0.10))
 
 _EVERYWHERE = (0, 1, 2)
